@@ -1,10 +1,22 @@
-import { expect, test } from 'bun:test'
-import { callTool, inTurns, openFakeAnthropic, say } from '@sandwire/testing/fake-anthropic'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { AxeResults } from 'axe-core'
+import axe from 'axe-core'
+import {
+  callTool,
+  type FakeAnthropic,
+  inTurns,
+  type ModelRequest,
+  openFakeAnthropic,
+  type Reply,
+  say,
+  type Script,
+} from '@sandwire/testing/fake-anthropic'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { Locator, Page, WebSocketRoute } from 'playwright-core'
 import { findClaude } from './support/agents/real-agents.ts'
 import { findBrowserProblem } from './support/browser.ts'
-import { WorkbenchFixture } from './support/workbench.ts'
+import { WorkbenchFixture, type WorkbenchPage } from './support/workbench.ts'
 
 const claude = await findClaude()
 const problem = claude.problem ?? findBrowserProblem()
@@ -14,34 +26,119 @@ const KEY = 'sk-ant-workbench'
 const CACHE = resolve(import.meta.dir, '../../.cache')
 /** For a loaded machine. */
 const WAIT = { timeout: 50_000 }
+const TEST_MS = 180_000
+const PHONE = { viewport: { width: 390, height: 780 } }
 
 const REPORT =
   '# All done\n\nSee [the docs](https://example.com/docs).\n\n<img src="/beacon.png" onerror="alert(1)">'
 
-test.skipIf(problem !== undefined)(
-  'a person starts a run in the workbench, answers it on one page and another shows it, and comments on the diff',
-  async () => {
-    const data = mkdtempSync(join(CACHE, 'agent-workbench-'))
+const run = inTurns(
+  callTool('TodoWrite', {
+    todos: [{ content: 'Write a file', status: 'in_progress', activeForm: 'Writing a file' }],
+  }),
+  callTool('Write', { file_path: '/workspace/hello.txt', content: 'hello\nworld\n' }),
+  say(REPORT),
+)
+
+/** Text that is being written until the test goes on. */
+let held = Promise.withResolvers<void>()
+
+/** Whether the last message of the person's side has the result of a tool. */
+function hasResult({ body }: ModelRequest): boolean {
+  const messages = body['messages'] as readonly { readonly role: string; readonly content: unknown }[]
+  const last = messages.findLast(({ role }) => role === 'user')?.content
+  return Array.isArray(last) && last.some((block: { readonly type?: string }) => block.type === 'tool_result')
+}
+
+/** What the agent of conversations does: the last line of the person that begins with a known word. */
+async function talk(request: ModelRequest): Promise<Reply> {
+  const order = request.userTexts.findLast((text) => /^(?:write|say|hold) /.test(text)) ?? ''
+  const [, verb = '', rest = ''] = /^(\w+) ([^]*)$/.exec(order) ?? []
+  switch (verb) {
+    case 'write': {
+      if (hasResult(request)) return say(`Wrote **${rest}**`)
+      return callTool('Write', { file_path: `/workspace/${rest}`, content: `${rest}\nsecond\n` })
+    }
+    case 'hold':
+      await held.promise
+      return say(`Held ${rest}`)
+    default:
+      return say(rest)
+  }
+}
+
+const script: Script = (request) => {
+  if (request.isSide) return say('Title')
+  return request.userTexts.some((text) => text.includes('Write a hello file')) ? run(request) : talk(request)
+}
+
+declare const window: { readonly axe: { run(): Promise<AxeResults> } }
+
+async function findViolations({ page }: WorkbenchPage): Promise<readonly string[]> {
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate(() => window.axe.run())
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
+}
+
+const composer = (page: Page): Locator => page.getByLabel('Message to the agent')
+
+async function tell(page: Page, text: string): Promise<void> {
+  await composer(page).fill(text)
+  await composer(page).press('Enter')
+}
+
+const offline = new WeakSet<WorkbenchPage>()
+const sockets = new WeakMap<WorkbenchPage, WebSocketRoute[]>()
+
+/** Lets the test close the page's sockets of conversations. */
+async function followSockets(workbench: WorkbenchPage): Promise<void> {
+  sockets.set(workbench, [])
+  await workbench.page.routeWebSocket(/\/ws\/v2/, (route) => {
+    if (offline.has(workbench)) return void route.close({ code: 4000 })
+    route.connectToServer()
+    sockets.get(workbench)?.push(route)
+  })
+}
+
+function disconnect(workbench: WorkbenchPage): void {
+  offline.add(workbench)
+  for (const route of sockets.get(workbench)?.splice(0) ?? []) void route.close({ code: 4000 })
+}
+
+function connect(workbench: WorkbenchPage): void {
+  offline.delete(workbench)
+}
+
+const SHOTS = process.env['SANDWIRE_SCREENSHOTS']
+
+/** For people who look at them. */
+async function shoot({ page }: WorkbenchPage, name: string): Promise<void> {
+  if (SHOTS !== undefined) await page.screenshot({ path: join(SHOTS, `${name}.png`) })
+}
+
+describe.skipIf(problem !== undefined)('agents in the workbench', () => {
+  let data: string
+  let api: FakeAnthropic
+  let fixture: WorkbenchFixture
+
+  beforeAll(async () => {
+    data = mkdtempSync(join(CACHE, 'agent-workbench-'))
     mkdirSync(join(data, 'agents'))
-    Bun.spawnSync([
-      'cp',
-      '-al',
-      `${claude.problem === undefined ? claude.folder : ''}/.`,
-      join(data, 'agents'),
-    ])
-    const script = inTurns(
-      callTool('TodoWrite', {
-        todos: [{ content: 'Write a file', status: 'in_progress', activeForm: 'Writing a file' }],
-      }),
-      callTool('Write', { file_path: '/workspace/hello.txt', content: 'hello\nworld\n' }),
-      say(REPORT),
-    )
-    await using api = await openFakeAnthropic({ script, key: KEY })
-    try {
-      await using fixture = await WorkbenchFixture.start({
-        data,
-        env: { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: api.url },
-      })
+    const folder = claude.problem === undefined ? claude.folder : ''
+    Bun.spawnSync(['cp', '-al', `${folder}/.`, join(data, 'agents')])
+    api = await openFakeAnthropic({ script, key: KEY })
+    const env = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: api.url }
+    fixture = await WorkbenchFixture.start({ data, env })
+  }, TEST_MS)
+  afterAll(async () => {
+    await fixture[Symbol.asyncDispose]()
+    await api[Symbol.asyncDispose]()
+    rmSync(data, { recursive: true, force: true })
+  })
+
+  test(
+    'a person starts a run in the workbench, answers it on one page and another shows it, and comments on the diff',
+    async () => {
       await using workbench = await fixture.openPage()
       const { page } = workbench
       await workbench.button('Agents').click()
@@ -55,7 +152,7 @@ test.skipIf(problem !== undefined)(
       expect(await page.locator('.request-card ins').allTextContents()).toEqual(['+ hello\n', '+ world\n'])
 
       // The same run on a phone, which answers.
-      await using phone = await fixture.openPage({ viewport: { width: 390, height: 780 } })
+      await using phone = await fixture.openPage(PHONE)
       await phone.button('Agents').click()
       await phone.page.getByRole('button', { name: /^Write a hello file/ }).click()
       await phone.page.getByRole('button', { name: 'Allow', exact: true }).click(WAIT)
@@ -81,9 +178,105 @@ test.skipIf(problem !== undefined)(
       await workbench.button('Send 1 comment').click()
       expect(await page.getByLabel('Task').inputValue()).toBe('hello.txt:2: Say moon')
       expect([...workbench.errors, ...phone.errors]).toEqual([])
-    } finally {
-      rmSync(data, { recursive: true, force: true })
-    }
-  },
-  180_000,
-)
+    },
+    TEST_MS,
+  )
+
+  test(
+    'people talk with an agent on two pages, one of them a phone, also across a reload and while offline',
+    async () => {
+      held = Promise.withResolvers()
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await workbench.button('Agents').click()
+      await workbench.button('New conversation').first().click()
+      await page.getByLabel('First message').fill('write greeting.txt')
+      await page.getByRole('button', { name: 'Start', exact: true }).click()
+      await page.getByRole('button', { name: 'Allow', exact: true }).waitFor(WAIT)
+      expect(await page.locator('.request-card ins').allTextContents()).toEqual([
+        '+ greeting.txt\n',
+        '+ second\n',
+      ])
+      await shoot(workbench, 'request')
+
+      await using phone = await fixture.openPage(PHONE)
+      await followSockets(phone)
+      await phone.button('Agents').click()
+      await phone.page.getByRole('button', { name: /^write greeting.txt/ }).click()
+      await phone.page.getByRole('button', { name: 'Allow', exact: true }).waitFor(WAIT)
+      await shoot(phone, 'request-phone')
+      await phone.page.getByRole('button', { name: 'Allow', exact: true }).click()
+      for (const each of [page, phone.page]) {
+        await each.getByText('Wrote greeting.txt').waitFor(WAIT)
+        await each.getByText('Allowed by').waitFor()
+        await each.getByRole('status').getByText('Ready').waitFor(WAIT)
+      }
+
+      // A message without a connection is sent when there is one.
+      disconnect(phone)
+      await phone.page.getByText('Offline').waitFor(WAIT)
+      await tell(phone.page, 'hold the line')
+      await phone.page.getByText('Sent when the server can be reached').waitFor()
+      await shoot(phone, 'offline-phone')
+      await phone.page.reload()
+      await phone.page.getByText('Sent when the server can be reached').waitFor(WAIT)
+      connect(phone)
+      await page.getByText('hold the line').first().waitFor(WAIT)
+      await page.getByRole('status').getByText('Working').waitFor(WAIT)
+      // A reload in the middle of a turn.
+      await page.reload()
+      await page.getByRole('status').getByText('Working').waitFor(WAIT)
+      expect(await page.locator('.own-message', { hasText: 'hold the line' }).count()).toBe(1)
+      // Messages wait for the end of the turn; every page sees and may change them.
+      await tell(page, 'say first')
+      await tell(page, 'say second')
+      await tell(page, 'say third')
+      await phone.page.getByText('3 messages are queued').waitFor(WAIT)
+      const waiting = phone.page.locator('.waiting', { hasText: 'say first' })
+      await waiting.getByRole('button', { name: 'Edit' }).click()
+      await phone.page.getByLabel('Queued message', { exact: true }).fill('say one')
+      await phone.page.getByRole('button', { name: 'Save' }).click()
+      await phone.page
+        .locator('.waiting', { hasText: 'say third' })
+        .getByRole('button', { name: 'Remove' })
+        .click()
+      await page.getByText('2 messages are queued').waitFor(WAIT)
+      await page.locator('.waiting', { hasText: 'say one' }).waitFor()
+      await shoot(workbench, 'queue')
+      await shoot(phone, 'queue-phone')
+      await page.reload()
+      await page.getByText('2 messages are queued').waitFor(WAIT)
+      await composer(page).fill('a draft')
+      held.resolve()
+      for (const each of [page, phone.page])
+        for (const text of ['Held the line', 'one', 'second'])
+          await each.locator('.model-text').getByText(text, { exact: true }).waitFor(WAIT)
+      await page.reload()
+      await page.locator('.model-text').getByText('Held the line').waitFor(WAIT)
+      expect(await composer(page).inputValue()).toBe('a draft')
+      await shoot(workbench, 'conversation')
+      await shoot(phone, 'conversation-phone')
+      expect(await findViolations(workbench)).toEqual([])
+      expect(await findViolations(phone)).toEqual([])
+
+      // A tool that is always allowed is not asked about again, until a person takes that back.
+      await composer(page).fill('')
+      await tell(page, 'write two.txt')
+      await phone.page.getByRole('button', { name: 'Always allow Write' }).click(WAIT)
+      await page.getByText('Wrote two.txt').waitFor(WAIT)
+      await tell(page, 'write three.txt')
+      await page.getByText('Wrote three.txt').waitFor(WAIT)
+      await page.getByRole('button', { name: 'Ask again before Write' }).click()
+      await tell(page, 'write four.txt')
+      await page.getByRole('button', { name: 'Always allow Write' }).waitFor(WAIT)
+      expect(await findViolations(workbench)).toEqual([])
+      // A stop ends the turn, also while it waits for an answer.
+      await workbench.button('Stop the agent').click()
+      await page.getByText('No longer needed').waitFor(WAIT)
+      await phone.page.getByRole('status').getByText('Ready').waitFor(WAIT)
+      await shoot(workbench, 'stopped')
+      expect([...workbench.errors, ...phone.errors]).toEqual([])
+    },
+    TEST_MS,
+  )
+})

@@ -74,6 +74,7 @@ class ModelRun {
         requestId,
         kind: 'permission',
         deadlineMs: 60_000_000,
+        tool: { name: random.pick(['Write', 'Bash']), title: '', input: {} },
       })
     } else if (dice < 0.6) this.end('crashed')
     else this.rest()
@@ -127,7 +128,11 @@ class Model {
   readonly random: Random
   readonly runs = new Map<string, ModelRun>()
   readonly received: string[] = []
-  readonly acknowledged: string[] = []
+  /** In the order in which they are stored. */
+  readonly accepted: string[] = []
+  /** Acknowledged while they wait for the end of a turn. */
+  readonly waited: string[] = []
+  readonly removed: string[] = []
   readonly entries: ConversationEntry[] = []
   readonly persisted: string[] = []
   faults = 0.2
@@ -147,12 +152,10 @@ class Model {
     for (const effect of effects) {
       if (effect.kind === 'append') this.entries.push(effect.entry)
       if (effect.kind === 'persist') this.persisted.push(effect.key)
-      if (
-        effect.kind === 'send' &&
-        effect.frame.type === 'message_ack' &&
-        !this.acknowledged.includes(effect.frame.id)
-      )
-        this.acknowledged.push(effect.frame.id)
+      if (effect.kind === 'send' && effect.frame.type === 'message_ack' && effect.frame.seq === null)
+        this.waited.push(effect.frame.id)
+      if (effect.kind === 'append' && effect.entry.frame.type === 'user_message')
+        this.accepted.push(effect.entry.frame.id)
     }
     if (!this.state.wantsSocket) this.socket = undefined
   }
@@ -259,12 +262,15 @@ class Model {
     const { random } = this
     const dice = random.next()
     const open = this.state.snapshot.requests.map(({ requestId }) => requestId)
-    if (dice < 0.1) this.frame({ type: 'message', content: 'x' })
+    const waiting = this.state.snapshot.waiting.map(({ id }) => id)
+    if (dice < 0.1) this.frame({ type: 'message', content: 'x', whenIdle: random.chance(0.5) })
+    else if (dice < 0.12 && waiting.length > 0) this.changeWaiting(random.pick(waiting))
     else if (dice < 0.15 && open.length > 0)
       this.frame({
         type: 'permission_response',
         requestId: random.pick(open),
         decision: random.pick(['allow', 'deny']),
+        always: random.chance(0.2),
       })
     else if (dice < 0.17) this.frame({ type: 'interrupt' })
     else if (dice < 0.18) this.frame({ type: 'close' })
@@ -280,6 +286,18 @@ class Model {
     if ((this.state.wakeMs ?? Number.POSITIVE_INFINITY) <= this.now) this.on({ type: 'tick' })
   }
 
+  changeWaiting(id: string): void {
+    switch (this.random.int(0, 2)) {
+      case 0:
+        return this.frame({ type: 'message_now', id })
+      case 1:
+        return this.frame({ type: 'message_edit', id, content: 'y' })
+      default:
+        this.frame({ type: 'message_remove', id })
+        this.removed.push(id)
+    }
+  }
+
   /** Faults have stopped, and every request is answered. */
   settle(): void {
     this.faults = 0
@@ -291,9 +309,11 @@ class Model {
       for (const run of this.runs.values()) if (run.state !== 'awaiting') run.step(this.random)
       for (let count = 0; count < 20; count += 1) this.read()
       this.work()
-      const { link, queue, requests } = this.state.snapshot
+      const { link, queue, requests, waiting, isPaused } = this.state.snapshot
+      const [first] = waiting
+      if (isPaused && first !== undefined) this.frame({ type: 'message_now', id: first.id })
       const isIdle = this.state.work(Number.MAX_SAFE_INTEGER) === undefined
-      const isDone = isIdle && queue.length === 0 && requests.length === 0
+      const isDone = isIdle && queue.length + waiting.length + requests.length === 0
       if (isDone && (link.kind === 'none' || link.kind === 'resting')) return
       this.now += 500
       this.on({ type: 'tick' })
@@ -303,13 +323,16 @@ class Model {
 }
 
 function check(model: Model): void {
-  const { entries, received, acknowledged, runs, persisted } = model
+  const { entries, received, accepted, waited, removed, runs, persisted } = model
   expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, index) => index + 1))
   const dropped = entries.flatMap(({ frame }) => (frame.type === 'message_dropped' ? [frame.id] : []))
   // Each message reached one program, once and in order, or its sender was told.
   expect(new Set(received).size).toBe(received.length)
-  expect(acknowledged.filter((id) => !received.includes(id) && !dropped.includes(id))).toEqual([])
-  expect(received).toEqual(acknowledged.filter((id) => received.includes(id)))
+  expect(accepted.filter((id) => !received.includes(id) && !dropped.includes(id))).toEqual([])
+  expect(received).toEqual(accepted.filter((id) => received.includes(id)))
+  // What waited for the end of a turn was given to the agent once, unless a person removed it.
+  expect(waited.filter((id) => !removed.includes(id) && !accepted.includes(id))).toEqual([])
+  expect(accepted.filter((id) => removed.includes(id))).toEqual([])
   // Every text of every program is stored once, in order.
   const texts = [...runs.values()].flatMap(({ id, events }) =>
     events.filter(({ event }) => event.type === 'text').map(({ seq }) => `${id}-${seq}`),

@@ -169,6 +169,7 @@ describe('a conversation', () => {
       expect(browser.ofType('user_message')).toMatchObject([{ content: 'Hello', by: 'local' }])
     }
     await eventually(async () => agent.viewers.size === 0, { what: 'control to hang up' })
+    await first.waitFor('connection_status', 4)
     expect(first.ofType('connection_status').map(({ sandboxStatus }) => sandboxStatus)).toEqual([
       'disconnected',
       'connecting',
@@ -197,7 +198,13 @@ describe('a conversation', () => {
     ])
     expect(third.ofType('history_end')).toMatchObject([{ seq: 7 }])
     const later = await browse('sessionId=s1&after=6')
-    expect(later.types()).toEqual(['connected', 'done', 'history_end', 'connection_status'])
+    expect(later.types()).toEqual([
+      'connected',
+      'done',
+      'history_end',
+      'conversation_state',
+      'connection_status',
+    ])
     await eventually(async () => posted.length === 4, { what: 'the messages at the API' })
     expect(
       posted.map(({ path, token, body: { role, type, content } }) => [path, token, role, type, content]),

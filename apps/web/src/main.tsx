@@ -11,8 +11,9 @@ import './style/versions.css'
 import './style/agents.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { openRun } from './agents/open-run.ts'
-import { notifyOutside, Runs } from './agents/runs.ts'
+import { AgentList, isShownBy } from './agents/agent-list.ts'
+import { notifyOutside } from './agents/notify.ts'
+import { openItem } from './agents/open-agent.ts'
 import { onSignInChange } from './api/identity.ts'
 import { UNAUTHORIZED_EVENT } from './api/request.ts'
 import { writeFile } from './api/workspace.ts'
@@ -49,13 +50,13 @@ const fileStatuses = new FileStatuses(({ name }, { savedMs }) =>
 )
 followSelection(workbench, fileStatuses)
 const watch = new WorkspaceWatch()
-const runs = new Runs((run) => {
-  const shown = focusedView(workbench.layout.get())
-  if (shown?.kind === 'run' && shown.run === run.id && !document.hidden) return
-  workbench.notify('info', agentTexts.waits, { label: agentTexts.open, run: () => openRun(workbench, run) })
-  notifyOutside(run)
+const agents = new AgentList((item) => {
+  const open = (): void => openItem(workbench, item)
+  if (isShownBy(item, focusedView(workbench.layout.get())) && !document.hidden) return
+  workbench.notify('info', agentTexts.waits, { label: agentTexts.open, run: open })
+  notifyOutside(item, open)
 })
-const parts = { workbench, terminals, watch, files, dirty, drops, uploads, runs, fileStatuses }
+const parts = { workbench, terminals, watch, files, dirty, drops, uploads, agents, fileStatuses }
 const panelMemory = new PanelMemory()
 followTheme(workbench.settings, () => terminals.redraw())
 window.addEventListener('pagehide', (event: PageTransitionEvent) => {

@@ -81,8 +81,7 @@ function status(draft: ConversationDraft, status: Extract<RunEvent, { type: 'sta
     }
     case 'message':
       // The response to the request that delivered it may have been lost.
-      if (draft.state.queue.some(({ id }) => id === status.id))
-        draft.set({ queue: draft.state.queue.filter(({ id }) => id !== status.id) })
+      draft.delivered(status.id)
       if (status.receipt === 'canceled') draft.canceled(status.id)
       return
     case 'retry':
@@ -95,9 +94,19 @@ function status(draft: ConversationDraft, status: Extract<RunEvent, { type: 'sta
 function requested(draft: ConversationDraft, request: InputRequest): void {
   const { requestId, kind, deadlineMs, tool, questions = [] } = request
   if (kind === 'message' || draft.state.requests.some((each) => each.requestId === requestId)) return
-  draft.set({
-    requests: [...draft.state.requests, { requestId, kind, deadlineMs, answer: null, isDelivered: false }],
-  })
+  const name = kind === 'permission' ? tool?.name : undefined
+  const allowed = draft.state.allowedTools.find((each) => each.name === name)
+  const open = {
+    requestId,
+    kind,
+    deadlineMs,
+    ...(name === undefined ? {} : { tool: name }),
+    answer: allowed === undefined ? null : ({ requestId, decision: 'allow', by: allowed.by } as const),
+    isDelivered: false,
+  }
+  draft.set({ requests: [...draft.state.requests, open] })
+  // Its call is in the transcript; nobody has to see a question that is answered.
+  if (allowed !== undefined) return
   const frame: StoredFrame =
     kind === 'question'
       ? {

@@ -53,6 +53,16 @@ export class ConversationDraft {
     this.effects.push({ kind: 'persist', key: `${this.#id}-${seq}`, message })
   }
 
+  /** The agent has a message, and a turn begins or goes on. */
+  delivered(id: string): void {
+    const { queue, turn, tokens } = this.#state
+    if (!queue.some((message) => message.id === id)) return
+    this.set({
+      queue: queue.filter((message) => message.id !== id),
+      turn: turn ?? { text: '', tokens },
+    })
+  }
+
   /** The agent has not read a message. */
   canceled(id: string): void {
     const message = 'The agent was interrupted or ended before it read the message. Send it again.'
@@ -81,7 +91,7 @@ export class ConversationDraft {
         seq,
         toPersisted({ kind: 'assistant', text, tokensUsed, stopReason, agentSession: resume, labels }),
       )
-    this.set({ turn: null })
+    this.set({ turn: null, ...(stopReason === 'end_turn' ? {} : { isPaused: true }) })
   }
 
   /** True when the program was to continue a conversation and has not begun to. */

@@ -35,7 +35,18 @@ const message = schema.record({
   content: schema.text(MAX_MESSAGE_CHARS),
   /** Repeating the frame with it stores nothing a second time. */
   id: schema.optional(requestId),
+  /** While the agent works: waits for the end of the turn, and can be changed until then. */
+  whenIdle: schema.optional(schema.bool),
 })
+/** Changes a message that waits for the end of the turn. */
+const messageEdit = schema.record({
+  type: schema.literal('message_edit'),
+  id: requestId,
+  content: schema.text(MAX_MESSAGE_CHARS),
+})
+const messageRemove = schema.record({ type: schema.literal('message_remove'), id: requestId })
+/** Gives the agent a waiting message without waiting for the end of the turn. */
+const messageNow = schema.record({ type: schema.literal('message_now'), id: requestId })
 const permissionResponse = schema.record({
   type: schema.literal('permission_response'),
   requestId,
@@ -46,7 +57,11 @@ const permissionResponse = schema.record({
   message: optionalText(MAX_MESSAGE_CHARS),
   /** Also allow edits of files from now on. */
   acceptsEdits: schema.optional(schema.bool),
+  /** Also allow every further call of this tool. */
+  always: schema.optional(schema.bool),
 })
+/** Ask again before calls of a tool that was always allowed. */
+const forgetTool = schema.record({ type: schema.literal('forget_tool'), toolName: schema.text(256) })
 const askUserAnswer = schema.record({
   type: schema.literal('ask_user_answer'),
   requestId,
@@ -60,6 +75,10 @@ const close = schema.record({ type: schema.literal('close') })
 export type ClientFrame =
   | schema.Decoded<typeof start>
   | schema.Decoded<typeof message>
+  | schema.Decoded<typeof messageEdit>
+  | schema.Decoded<typeof messageRemove>
+  | schema.Decoded<typeof messageNow>
+  | schema.Decoded<typeof forgetTool>
   | schema.Decoded<typeof permissionResponse>
   | schema.Decoded<typeof askUserAnswer>
   | schema.Decoded<typeof interrupt>
@@ -68,6 +87,10 @@ export type ClientFrame =
 const DECODERS: readonly schema.Schema<ClientFrame>[] = [
   start,
   message,
+  messageEdit,
+  messageRemove,
+  messageNow,
+  forgetTool,
   permissionResponse,
   askUserAnswer,
   interrupt,
@@ -151,8 +174,10 @@ export type LiveFrame =
     }
   | { readonly type: 'connection_status'; readonly sandboxStatus: SandboxStatus }
   | { readonly type: 'session_status'; readonly status: string }
-  /** The message is stored. */
-  | { readonly type: 'message_ack'; readonly id: string; readonly seq: number }
+  /** Sent after the history, and whenever it changes. */
+  | ConversationStateFrame
+  /** The message is stored. `seq` is null while it waits for the end of the turn. */
+  | { readonly type: 'message_ack'; readonly id: string; readonly seq: number | null }
   /** The frame was refused; nothing of it is stored. */
   | { readonly type: 'error'; readonly code: string; readonly message: string; readonly id?: string }
   /** All stored frames were sent; what follows is live. */
@@ -161,6 +186,28 @@ export type LiveFrame =
 
 /** Whether the agent can be reached. `disconnected`: nothing is connected, because the agent rests; a message connects. */
 export type SandboxStatus = 'connecting' | 'connected' | 'disconnected'
+
+/** What an agent is doing. `idle`: it takes a message, whether or not its program runs. */
+export type Activity = 'new' | 'idle' | 'starting' | 'working' | 'awaiting'
+
+/** What clients show beside the entries. */
+export interface ConversationStateFrame {
+  readonly type: 'conversation_state'
+  readonly state: Activity
+  /** Messages that wait for the end of the turn, in order. */
+  readonly waiting: readonly WaitingMessage[]
+  /** True after a stop: waiting messages stay until a person sends one. */
+  readonly isPaused: boolean
+  /** Tools that the agent calls without asking. */
+  readonly allowedTools: readonly string[]
+}
+
+export interface WaitingMessage {
+  readonly id: string
+  readonly content: string
+  readonly by: string
+  readonly byName: string
+}
 
 /** A stored frame with its number. */
 export interface ConversationEntry {

@@ -1,12 +1,10 @@
 import { DurableObject } from 'cloudflare:workers'
 import { KeyedSerializer } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
-import { gatewayGrantsOf } from '../credentials/grants.ts'
 import type { Env } from '../env.ts'
 import { CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { type AgentNeed, auditAgentCall, hasLostAccess } from '../run/access.ts'
-import { toSpent } from '../run/agent-start.ts'
 import { runtimeOf } from '../runtime.ts'
 import { ObjectAlarm } from '../sandbox/alarm.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
@@ -20,6 +18,7 @@ import { decodeClientFrame, type EntryRange, type LiveFrame } from './frames.ts'
 import { openMessageSender } from './message-api.ts'
 import type { MessageSender } from './message-outbox.ts'
 import type { ConversationRecord } from './record.ts'
+import { readSpent, reportConversation } from './report.ts'
 import { toStreamEvent } from './sdk-message.ts'
 import { ConversationSockets, formatEntry, type SocketAttachment } from './sockets.ts'
 import { CONTROL, NEW_CONVERSATION } from './snapshot.ts'
@@ -87,7 +86,7 @@ export class ConversationObject extends DurableObject<Env> {
   describe(call: SandboxCall): Promise<Outcome<ConversationView>> {
     return this.#run(async () => {
       await this.#authorize(call, 'watch')
-      await this.#readSpent()
+      await readSpent(this.env, this.#store)
       return this.#view()
     })
   }
@@ -108,7 +107,7 @@ export class ConversationObject extends DurableObject<Env> {
   send(
     call: SandboxCall,
     message: { readonly id: string; readonly text: string },
-  ): Promise<Outcome<{ readonly id: string; readonly seq: number }>> {
+  ): Promise<Outcome<{ readonly id: string; readonly seq: number | null }>> {
     return this.#run(async () => {
       await this.#authorize(call, 'steer')
       const sent = await this.#frames.run('frames', async () => {
@@ -405,23 +404,13 @@ export class ConversationObject extends DurableObject<Env> {
   }
 
   #report(): void {
-    const { owner } = this.#record
-    const view = this.#view()
     const { log } = runtimeOf(this.env)
-    const account = this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(owner))
-    const report = async (): Promise<void> => unwrap(await account.reportConversation(view))
     // The list is only a copy; the next change repeats it.
     this.ctx.waitUntil(
-      report().catch((cause: unknown) => log.warn('conversation_not_reported', { cause: String(cause) })),
+      reportConversation(this.env, this.#store, () => this.#view()).catch((cause: unknown) =>
+        log.warn('conversation_not_reported', { cause: String(cause) }),
+      ),
     )
-  }
-
-  async #readSpent(): Promise<void> {
-    const usage = await gatewayGrantsOf(this.env)
-      .usage(this.#record.id)
-      // Without a grant nothing was spent yet.
-      .catch(() => undefined)
-    if (usage !== undefined) this.#store.update({ spent: toSpent(usage) })
   }
 
   async #delete(): Promise<void> {

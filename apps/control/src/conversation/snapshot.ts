@@ -1,5 +1,5 @@
 import type { AgentState, InputRequest } from '@sandwire/agent'
-import type { OpaqueJson } from './frames.ts'
+import type { OpaqueJson, WaitingMessage } from './frames.ts'
 
 /** Who sent a frame. */
 export interface Sender {
@@ -35,6 +35,8 @@ interface OpenRequest {
   readonly requestId: string
   readonly kind: Exclude<InputRequest['kind'], 'message'>
   readonly deadlineMs: number | null
+  /** Of a permission. */
+  readonly tool?: string
   readonly answer: GivenAnswer | null
   readonly isDelivered: boolean
 }
@@ -66,6 +68,12 @@ export type AgentLink =
       readonly wakeMs: number | null
     }
 
+/** A tool that a person has allowed for the rest of the conversation. */
+export interface AllowedTool {
+  readonly name: string
+  readonly by: string
+}
+
 /** What is stored of a conversation beside its entries. */
 export interface ConversationSnapshot {
   readonly lastSeq: number
@@ -74,6 +82,11 @@ export interface ConversationSnapshot {
   /** Ids of the client's own, for stored messages. */
   readonly labels: OpaqueJson
   readonly queue: readonly QueuedMessage[]
+  /** Messages that wait for the end of the turn. */
+  readonly waiting: readonly WaitingMessage[]
+  /** Waiting messages stay until a person sends one. */
+  readonly isPaused: boolean
+  readonly allowedTools: readonly AllowedTool[]
   readonly known: readonly { readonly id: string; readonly seq: number }[]
   readonly requests: readonly OpenRequest[]
   readonly link: AgentLink
@@ -99,6 +112,9 @@ export const NEW_CONVERSATION: ConversationSnapshot = {
   systemPrompt: null,
   labels: {},
   queue: [],
+  waiting: [],
+  isPaused: false,
+  allowedTools: [],
   known: [],
   requests: [],
   link: { kind: 'none' },

@@ -140,6 +140,7 @@ export class ConversationSockets {
       seq = batch.at(-1)?.seq ?? seq
     }
     send({ type: 'history_end', seq: state.snapshot.lastSeq })
+    send(state.stateFrame)
     send({ type: 'connection_status', sandboxStatus: state.sandboxStatus })
   }
 

@@ -2,17 +2,16 @@ import type { AgentState, NumberedEvent } from '@sandwire/agent'
 import type { ErrorCode } from '@sandwire/protocol'
 import { takeAgentEvent } from './agent-events.ts'
 import { ConversationDraft, type ConversationEffect } from './draft.ts'
-import type { ClientFrame, SandboxStatus } from './frames.ts'
+import type { Activity, ClientFrame, ConversationStateFrame, SandboxStatus } from './frames.ts'
+import { changeWaiting, releaseWaiting, sendNow, takeMessage } from './messages.ts'
 import { toPersisted } from './persisted-message.ts'
 import { type ConversationSnapshot, type GivenAnswer, NEW_CONVERSATION, type Sender } from './snapshot.ts'
-import { type Activity, activityOf, isAtRest, nextWork, sandboxStatusOf, type Work } from './work.ts'
+import { activityOf, isAtRest, nextWork, sandboxStatusOf, type Work } from './work.ts'
 
-/** Messages that wait while the agent cannot be reached. */
-const MAX_QUEUED = 100
 /** How long a message waits until it is dropped and its sender gets an error. */
 const QUEUE_MS = 5 * 60_000
-/** Ids of messages that are recognized when they are repeated. */
-const MAX_KNOWN_IDS = 200
+/** Tools that are allowed for a conversation; the oldest is forgotten. */
+const MAX_ALLOWED_TOOLS = 100
 /** Between two attempts when the sandbox does not respond. */
 const RETRY_MS = 2_000
 /** After the deadline of a request, the agent has denied it and goes on. */
@@ -85,6 +84,13 @@ export class ConversationState {
     return sandboxStatusOf(this.#draft.state)
   }
 
+  /** What clients show beside the entries. */
+  get stateFrame(): ConversationStateFrame {
+    const { waiting, isPaused, allowedTools } = this.#draft.state
+    const names = allowedTools.map(({ name }) => name)
+    return { type: 'conversation_state', state: this.activity, waiting, isPaused, allowedTools: names }
+  }
+
   /** True while events are read through a socket. */
   get wantsSocket(): boolean {
     return this.#draft.state.link.kind === 'working'
@@ -93,9 +99,12 @@ export class ConversationState {
   on(input: ConversationInput, nowMs: number): readonly ConversationEffect[] {
     this.#draft = new ConversationDraft(this.#id, this.#draft.state, nowMs)
     const before = this.sandboxStatus
+    const frameBefore = JSON.stringify(this.stateFrame)
     this.#take(input)
+    releaseWaiting(this.#draft)
     this.#beginStart()
-    const { sandboxStatus } = this
+    const { sandboxStatus, stateFrame } = this
+    if (JSON.stringify(stateFrame) !== frameBefore) this.#draft.broadcast(stateFrame)
     if (sandboxStatus !== before) this.#draft.broadcast({ type: 'connection_status', sandboxStatus })
     return this.#draft.effects
   }
@@ -177,13 +186,25 @@ export class ConversationState {
               ...(projectId === undefined ? {} : { projectId }),
             },
           })
-        if (content !== undefined && content !== '') this.#message(id ?? newId, content, sender)
+        if (content !== undefined && content !== '')
+          takeMessage(this.#draft, { id: id ?? newId, content }, sender)
         return
       }
       case 'message':
-        return this.#message(frame.id ?? newId, frame.content, sender)
+        return takeMessage(this.#draft, { ...frame, id: frame.id ?? newId }, sender)
+      case 'message_edit':
+        return changeWaiting(this.#draft, frame.id, sender, (each) => [{ ...each, content: frame.content }])
+      case 'message_remove':
+        return changeWaiting(this.#draft, frame.id, sender, () => [])
+      case 'message_now':
+        return sendNow(this.#draft, frame.id, sender)
+      case 'forget_tool': {
+        const { allowedTools } = this.#draft.state
+        return this.#draft.set({ allowedTools: allowedTools.filter(({ name }) => name !== frame.toolName) })
+      }
       case 'permission_response': {
-        const { requestId, decision, modifiedInput, message, acceptsEdits } = frame
+        const { requestId, decision, modifiedInput, message, acceptsEdits, always } = frame
+        if (always === true && decision === 'allow') this.#allowAlways(requestId, sender)
         return this.#answer(
           {
             requestId,
@@ -202,43 +223,43 @@ export class ConversationState {
           sender,
         )
       case 'interrupt':
-        if (this.#draft.state.link.kind === 'working') this.#draft.set({ wantsInterrupt: true })
-        return
+        return this.#interrupt()
       case 'close':
         if (this.#draft.state.link.kind === 'working' || this.#draft.state.link.kind === 'resting')
           this.#draft.set({ wantsClose: true })
     }
   }
 
-  #message(id: string, text: string, sender: Sender): void {
-    const { queue, known, labels } = this.#draft.state
-    const { socket } = sender
-    const refuse = (code: string, message: string): void =>
-      this.#draft.send(socket, { type: 'error', code, message, id })
-    const acknowledge = (seq: number): void => this.#draft.send(socket, { type: 'message_ack', id, seq })
-    const earlier = known.find((each) => each.id === id)
-    if (earlier !== undefined) return acknowledge(earlier.seq)
-    if (text.trim() === '') return refuse('bad_request', 'The message is empty')
-    if (queue.length >= MAX_QUEUED)
-      return refuse(
-        'rate_limited',
-        `Cannot store the message: ${MAX_QUEUED} wait already. Send it again later.`,
-      )
-    const seq = this.#draft.append({
-      type: 'user_message',
-      id,
-      content: text,
-      by: sender.account,
-      byName: sender.name,
-    })
-    acknowledge(seq)
-    this.#draft.persist(seq, toPersisted({ kind: 'user', text, account: sender.account, labels }))
-    this.#draft.set({
-      isStarted: true,
-      wantsClose: false,
-      queue: [...queue, { id, text, by: sender.account, atMs: this.#draft.nowMs }],
-      known: [...known, { id, seq }].slice(-MAX_KNOWN_IDS),
-    })
+  /** Ends the turn. Messages that wait for its end stay. */
+  #interrupt(): void {
+    const { link, queue } = this.#draft.state
+    switch (link.kind) {
+      case 'none':
+        return
+      case 'starting':
+        this.#draft.set({ link: { kind: 'none' }, ended: [...this.#draft.state.ended, link.run], queue: [] })
+        for (const { id } of queue) this.#draft.canceled(id)
+        break
+      case 'resting':
+        if (link.agent !== 'awaiting') return
+        this.#draft.set({ wantsInterrupt: true })
+        break
+      case 'working':
+        this.#draft.set({ wantsInterrupt: true })
+    }
+    this.#draft.set({ isPaused: this.#draft.state.waiting.length > 0 })
+  }
+
+  /** Allows a tool from now on, and what it asks at the moment. */
+  #allowAlways(requestId: string, sender: Sender): void {
+    const { requests, allowedTools } = this.#draft.state
+    const tool = requests.find((each) => each.requestId === requestId && each.answer === null)?.tool
+    if (tool === undefined || allowedTools.some(({ name }) => name === tool)) return
+    const allowed = { name: tool, by: sender.account }
+    this.#draft.set({ allowedTools: [...allowedTools, allowed].slice(-MAX_ALLOWED_TOOLS) })
+    for (const other of requests)
+      if (other.tool === tool && other.answer === null && other.requestId !== requestId)
+        this.#answer({ requestId: other.requestId, decision: 'allow', by: sender.account }, sender)
   }
 
   #answer(answer: GivenAnswer, sender: Sender): void {
@@ -290,7 +311,7 @@ export class ConversationState {
   }
 
   #delivered(id: string): void {
-    this.#draft.set({ queue: this.#draft.state.queue.filter((message) => message.id !== id) })
+    this.#draft.delivered(id)
     this.#wake()
   }
 
@@ -320,6 +341,8 @@ export class ConversationState {
     const { run, seq } = link
     // Further events are on their way; the end of the program is one too.
     if (lastSeq !== seq || !isAtRest(agent)) return this.#draft.set({ link: { ...link, lookedSeq: seq } })
+    // Its end may have come before the response to the request that delivered a message.
+    if (agent === 'idle' && this.#draft.state.queue.length === 0) this.#draft.done('end_turn')
     const deadlines = requests.flatMap(({ deadlineMs }) => (deadlineMs === null ? [] : [deadlineMs]))
     const wakeMs = deadlines.length === 0 ? null : Math.min(...deadlines) + DEADLINE_MARGIN_MS
     this.#draft.set({ link: { kind: 'resting', run, seq, agent, wakeMs } })

@@ -3,7 +3,7 @@ import { hasSchema, numberOf, openSchema, type Schema, type Sql, textOf } from '
 import type { ConversationEntry } from './frames.ts'
 import { MESSAGE_OUTBOX } from './message-outbox.ts'
 import type { ConversationRecord } from './record.ts'
-import type { ConversationSnapshot } from './snapshot.ts'
+import { type ConversationSnapshot, NEW_CONVERSATION } from './snapshot.ts'
 
 const SCHEMA: Schema = {
   version: 1,
@@ -41,7 +41,9 @@ export class ConversationStore {
 
   readState(): ConversationSnapshot | undefined {
     const row = this.#row()
-    return row === undefined ? undefined : (JSON.parse(textOf(row, 'state')) as ConversationSnapshot)
+    if (row === undefined) return undefined
+    // An earlier version of this server stored fewer fields.
+    return { ...NEW_CONVERSATION, ...(JSON.parse(textOf(row, 'state')) as ConversationSnapshot) }
   }
 
   insert(record: ConversationRecord, state: ConversationSnapshot): void {

@@ -1,7 +1,7 @@
 import type { Spent } from '../run/record.ts'
+import type { Activity } from './frames.ts'
 import type { ConversationRecord } from './record.ts'
 import type { ConversationState } from './state.ts'
-import type { Activity } from './work.ts'
 
 /** A conversation as the API shows it. */
 export interface ConversationView {

@@ -1,5 +1,5 @@
 import type { AgentState } from '@sandwire/agent'
-import type { SandboxStatus } from './frames.ts'
+import type { Activity, SandboxStatus } from './frames.ts'
 import type { ConversationSnapshot, GivenAnswer, QueuedMessage } from './snapshot.ts'
 
 /** What has to be done at the sandbox. Everything can be repeated; it follows from the stored state alone. */
@@ -61,9 +61,6 @@ function workAtAgent(
   if (link.kind === 'resting') return undefined
   return isAtRest(link.agent) && link.lookedSeq !== link.seq ? { kind: 'look', run } : undefined
 }
-
-/** What an agent is doing. `idle`: it takes a message, whether or not its program runs. */
-export type Activity = 'new' | 'idle' | 'starting' | 'working' | 'awaiting'
 
 export function activityOf({ link, isStarted, requests }: ConversationSnapshot): Activity {
   if (link.kind === 'starting') return 'starting'

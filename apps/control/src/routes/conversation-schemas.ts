@@ -109,7 +109,12 @@ export const conversationList = z
   .object({ conversations: z.array(conversationView) })
   .openapi('Conversations')
 
-export const messageStored = z.object({ id: z.string(), seq: z.int() }).openapi('ConversationMessageStored')
+export const messageStored = z
+  .object({
+    id: z.string(),
+    seq: z.int().nullable().openapi({ description: 'Null while it waits for the end of the turn.' }),
+  })
+  .openapi('ConversationMessageStored')
 
 export const entryRange = z
   .object({

@@ -1,8 +1,8 @@
 import type { InputRequest, Question } from '@sandwire/agent'
 import { type ReactElement, useId, useState } from 'react'
-import { answerRequest, type RequestAnswer } from '../api/runs.ts'
-import { useParts } from '../state/context.ts'
+import type { RequestAnswer } from '../api/runs.ts'
 import { agentTexts } from '../texts/agents.ts'
+import type { AgentChannel } from './agent-channel.ts'
 import { ToolInput } from './tool-call.tsx'
 import type { RequestOutcome } from './transcript.ts'
 
@@ -57,9 +57,12 @@ function RequestButtons({
   kind,
   deadlineMs,
   isUnanswered,
+  alwaysTool,
   answers,
   answer,
 }: Pick<InputRequest, 'kind' | 'deadlineMs'> & {
+  /** The tool that can be allowed for all further calls. */
+  readonly alwaysTool: string | undefined
   readonly isUnanswered: boolean
   /** Answers to questions. */
   readonly answers: RequestAnswer['answers']
@@ -93,7 +96,12 @@ function RequestButtons({
         >
           {labels[kind]}
         </button>
-        {kind === 'permission' && (
+        {alwaysTool !== undefined && (
+          <button type="button" disabled={isBusy} onClick={() => allow({ always: true })}>
+            {texts.always(alwaysTool)}
+          </button>
+        )}
+        {kind === 'permission' && alwaysTool === undefined && (
           <button type="button" disabled={isBusy} onClick={() => allow({ acceptsEdits: true })}>
             {texts.allowEdits}
           </button>
@@ -109,28 +117,25 @@ function RequestButtons({
 
 /** What the agent asks for, and who answered. Pending requests have buttons. */
 export function RequestCard({
-  run,
+  channel,
   request,
   outcome,
   isPending,
 }: {
-  readonly run: string
+  readonly channel: AgentChannel
   readonly request: InputRequest
   readonly outcome: RequestOutcome | undefined
   readonly isPending: boolean
 }): ReactElement {
-  const { workbench } = useParts()
   const { kind, prompt, tool, questions = [], deadlineMs, requestId } = request
   const [answers, setAnswers] = useState<Readonly<Record<string, string>>>({})
-  const answer = async (given: RequestAnswer): Promise<void> => {
-    await workbench.attempt(texts.cannotAnswer, () => answerRequest(run, requestId, given))
-  }
+  const answer = (given: RequestAnswer): Promise<void> => channel.answer(requestId, given)
   const titles = { permission: texts.permission, question: texts.question, plan: texts.plan, message: '' }
   const isUnanswered =
     kind === 'question' && questions.some(({ question }) => (answers[question] ?? '') === '')
   return (
     <div className={`request-card ${isPending ? 'pending' : ''}`}>
-      <h4>{titles[kind]}</h4>
+      <h3>{titles[kind]}</h3>
       {(kind === 'plan' || (kind === 'permission' && tool === undefined)) && <p>{prompt}</p>}
       {kind === 'permission' && tool !== undefined && <p className="tool-name">{tool.name}</p>}
       {kind === 'permission' && tool !== undefined && <ToolInput name={tool.name} input={tool.input} />}
@@ -149,6 +154,7 @@ export function RequestCard({
           kind={kind}
           deadlineMs={deadlineMs}
           isUnanswered={isUnanswered}
+          alwaysTool={kind === 'permission' && channel.canAllowAlways ? tool?.name : undefined}
           answers={kind === 'question' ? answers : undefined}
           answer={answer}
         />

@@ -2,12 +2,11 @@ import type { NumberedEvent, Partial as PartialMessage } from '@sandwire/agent'
 import { createStore, type Store } from '@sandwire/client'
 import { ApiError } from '../api/request.ts'
 import { readRun, type Run, watchRun } from '../api/runs.ts'
+import { FrameQueue } from './frame-queue.ts'
 import { Transcript, type TranscriptState } from './transcript.ts'
 
 type Received = { readonly entry: NumberedEvent } | { readonly partial: PartialMessage['partial'] }
 
-/** Time in a frame for new events; the rest waits for the next frame, so that the page stays responsive. */
-const FRAME_MS = 8
 const RETRY_MS = 3_000
 /** Between two reads of the run while it works: its spend is not an event. */
 const READ_MS = 5_000
@@ -19,8 +18,10 @@ export class RunFeed {
   readonly #problem = createStore<string | undefined>(undefined)
   readonly #transcript = new Transcript()
   readonly #state = createStore<TranscriptState>(this.#transcript.state)
-  #received: Received[] = []
-  #frame: number | undefined
+  readonly #frames = new FrameQueue<Received>({
+    take: (received) => this.#take(received),
+    draw: () => this.#draw(),
+  })
   #timer: ReturnType<typeof setTimeout> | undefined
   #reader: ReturnType<typeof setTimeout> | undefined
   #stop: (() => void) | undefined
@@ -53,8 +54,7 @@ export class RunFeed {
       this.#stop?.()
       clearTimeout(this.#timer)
       clearTimeout(this.#reader)
-      if (this.#frame !== undefined) cancelAnimationFrame(this.#frame)
-      this.#frame = undefined
+      this.#frames.stop()
     }
   }
 
@@ -77,8 +77,8 @@ export class RunFeed {
   #watch(): void {
     if (!this.#isOpen || this.#state.get().isComplete) return
     this.#stop = watchRun(this.#id, this.#state.get().lastSeq, {
-      onEvent: (entry) => this.#receive({ entry }),
-      onPartial: (partial) => this.#receive({ partial }),
+      onEvent: (entry) => this.#frames.push({ entry }),
+      onPartial: (partial) => this.#frames.push({ partial }),
       onEnd: () => {
         this.#stop?.()
         this.#timer = setTimeout(() => this.#watch(), RETRY_MS)
@@ -86,28 +86,16 @@ export class RunFeed {
     })
   }
 
-  #receive(received: Received): void {
-    this.#received.push(received)
-    this.#frame ??= requestAnimationFrame(() => this.#draw())
+  #take(received: Received): void {
+    if ('entry' in received) this.#transcript.add(received.entry)
+    else this.#transcript.addPartial(received.partial)
   }
 
   #draw(): void {
-    this.#frame = undefined
-    const endMs = performance.now() + FRAME_MS
-    let at = 0
     const before = this.#state.get().agentState
-    while (at < this.#received.length && performance.now() < endMs) {
-      const received = this.#received[at]
-      at += 1
-      if (received === undefined) break
-      if ('entry' in received) this.#transcript.add(received.entry)
-      else this.#transcript.addPartial(received.partial)
-    }
-    this.#received = this.#received.slice(at)
     const state = this.#transcript.state
     this.#state.set(state)
     if (state.agentState !== before || state.isComplete) void this.read()
     if (state.isComplete) this.#stop?.()
-    if (this.#received.length > 0) this.#frame ??= requestAnimationFrame(() => this.#draw())
   }
 }

@@ -1,17 +1,19 @@
 import { useStore } from '@sandwire/react'
-import { type ReactElement, useEffect, useState } from 'react'
-import { deleteRun, type Run, stopRun } from '../api/runs.ts'
+import { type ReactElement, useEffect, useMemo, useState } from 'react'
+import { answerRequest, deleteRun, type Run, stopRun } from '../api/runs.ts'
 import type { View } from '../layout/layout.ts'
 import { Confirm } from '../shell/dialog.tsx'
 import { IconButton } from '../shell/icon.tsx'
 import { openTerminal } from '../shell/open-terminal.ts'
 import { useParts } from '../state/context.ts'
 import { agentTexts } from '../texts/agents.ts'
+import type { AgentChannel } from './agent-channel.ts'
 import { Composer } from './composer.tsx'
-import { NewRunDialog } from './new-run-dialog.tsx'
+import { NewAgentDialog } from './new-agent-dialog.tsx'
+import { NotifyButton } from './notify-button.tsx'
 import { RunDiff } from './run-diff.tsx'
 import { RunFeed } from './run-feed.ts'
-import type { TranscriptState } from './transcript.ts'
+import { TodoList } from './todo-list.tsx'
 import { TranscriptView } from './transcript-view.tsx'
 
 const { run: texts } = agentTexts
@@ -20,32 +22,11 @@ export function describeState({ state, outcome }: Pick<Run, 'state' | 'outcome'>
   return outcome === null ? agentTexts.states[state] : (agentTexts.outcomes[outcome] ?? outcome)
 }
 
-function TodoList({ todo, active }: Pick<TranscriptState, 'todo' | 'active'>): ReactElement | null {
-  if (todo.length === 0) return null
-  const done = todo.filter(({ status }) => status === 'completed').length
-  return (
-    <details className="todo" open>
-      <summary>
-        {texts.todo} <span className="dim">{texts.todoDone(done, todo.length)}</span>
-        {active !== undefined && <span className="dim"> · {active}</span>}
-      </summary>
-      <ul>
-        {todo.map(({ id, content, status }) => (
-          <li key={id} className={status}>
-            <input type="checkbox" checked={status === 'completed'} disabled aria-label={content} />
-            {content}
-          </li>
-        ))}
-      </ul>
-    </details>
-  )
-}
-
 /** What a dialog asks about. */
 type Question = 'abort' | 'remove' | undefined
 
 function RunHead({ run, refresh }: { readonly run: Run; readonly refresh: () => void }): ReactElement {
-  const { workbench, runs } = useParts()
+  const { workbench, agents } = useParts()
   const [question, setQuestion] = useState<Question>()
   const { id, state, usage, limits } = run
   const isEnded = state === 'ended'
@@ -56,10 +37,7 @@ function RunHead({ run, refresh }: { readonly run: Run; readonly refresh: () => 
   const remove = async (): Promise<void> => {
     await workbench.attempt(texts.cannotRemove, () => deleteRun(id))
     refresh()
-    await runs.refresh()
-  }
-  const notify = async (): Promise<void> => {
-    if ((await Notification.requestPermission()) !== 'granted') workbench.notify('info', texts.notifyDenied)
+    await agents.refresh()
   }
   return (
     <header className="run-head">
@@ -68,11 +46,7 @@ function RunHead({ run, refresh }: { readonly run: Run; readonly refresh: () => 
         {texts.spent(agentTexts.spend(usage.costUsd), agentTexts.spend(limits.budgetUsd))}
       </span>
       <span className="run-space" />
-      {!isEnded && 'Notification' in globalThis && Notification.permission === 'default' && (
-        <button type="button" className="plain-button" onClick={() => void notify()}>
-          {texts.notify}
-        </button>
-      )}
+      {!isEnded && <NotifyButton />}
       <IconButton
         icon="terminal"
         label={texts.openTerminal}
@@ -112,6 +86,17 @@ export function RunView({ view }: { readonly view: Extract<View, { kind: 'run' }
   const transcript = useStore(feed.transcript)
   const [shown, setShown] = useState<'transcript' | 'diff'>('transcript')
   const [feedback, setFeedback] = useState<string>()
+  const { workbench } = useParts()
+  const channel = useMemo<AgentChannel>(
+    () => ({
+      canAllowAlways: false,
+      answer: async (requestId, answer) => {
+        const send = (): Promise<void> => answerRequest(view.run, requestId, answer)
+        await workbench.attempt(agentTexts.request.cannotAnswer, send)
+      },
+    }),
+    [workbench, view.run],
+  )
   if (problem !== undefined) return <p className="empty">{`${texts.cannotShow}: ${problem}`}</p>
   if (run === undefined) return <p className="empty">{agentTexts.loading}</p>
   const fileCount = run.result?.filesChanged.length ?? transcript.files.length
@@ -129,7 +114,12 @@ export function RunView({ view }: { readonly view: Extract<View, { kind: 'run' }
       {shown === 'transcript' ? (
         <>
           <TodoList todo={transcript.todo} active={transcript.active} />
-          <TranscriptView run={run.id} task={run.task} transcript={transcript} />
+          <TranscriptView
+            channel={channel}
+            task={run.task}
+            transcript={transcript}
+            placeholder={transcript.isComplete ? undefined : texts.waitsForStart}
+          />
           {run.message !== null && run.outcome !== 'aborted' && <p className="note error">{run.message}</p>}
           <Composer
             key={run.id}
@@ -143,7 +133,12 @@ export function RunView({ view }: { readonly view: Extract<View, { kind: 'run' }
         <RunDiff run={run} files={transcript.files} onFeedback={setFeedback} />
       )}
       {feedback !== undefined && (
-        <NewRunDialog task={feedback} sandbox={run.sandbox} onClose={() => setFeedback(undefined)} />
+        <NewAgentDialog
+          kind="run"
+          task={feedback}
+          sandbox={run.sandbox}
+          onClose={() => setFeedback(undefined)}
+        />
       )}
     </div>
   )

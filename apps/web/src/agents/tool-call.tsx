@@ -70,7 +70,7 @@ export const ToolCall = memo(function ToolCall({
       <ToolInput name={name} input={input} />
       {result !== undefined && result.content !== '' && (
         <>
-          <h4>{isFailed ? texts.error : texts.result}</h4>
+          <h3>{isFailed ? texts.error : texts.result}</h3>
           <pre tabIndex={0}>{result.content}</pre>
           {result.omittedChars > 0 && <p className="dim">{texts.omitted(result.omittedChars)}</p>}
         </>

@@ -1,5 +1,7 @@
-import { memo, type ReactElement, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { memo, type ReactElement, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { agentTexts } from '../texts/agents.ts'
+import type { AgentChannel } from './agent-channel.ts'
+import { ChunkHeights, type ChunkRange } from './chunk-heights.ts'
 import { Markdown } from './markdown.tsx'
 import { RequestCard } from './request-card.tsx'
 import { ToolCall } from './tool-call.tsx'
@@ -21,11 +23,11 @@ function describeNote(note: Exclude<Note, { kind: 'output' }>): string {
 }
 
 function Item({
-  run,
+  channel,
   item,
   isPending,
 }: {
-  readonly run: string
+  readonly channel: AgentChannel
   readonly item: TranscriptItem
   readonly isPending: boolean
 }): ReactElement {
@@ -45,18 +47,22 @@ function Item({
       return (
         <div className="own-message">
           <p>{item.text}</p>
-          <small className="dim">{`${item.by} · ${receipts[item.receipt]}`}</small>
+          <small className="dim">
+            {item.receipt === null ? item.by : `${item.by} · ${item.problem ?? receipts[item.receipt]}`}
+          </small>
         </div>
       )
     case 'plan':
       return (
         <div className="plan">
-          <h4>{texts.plan}</h4>
+          <h3>{texts.plan}</h3>
           <Markdown text={item.text} />
         </div>
       )
     case 'request':
-      return <RequestCard run={run} request={item.request} outcome={item.outcome} isPending={isPending} />
+      return (
+        <RequestCard channel={channel} request={item.request} outcome={item.outcome} isPending={isPending} />
+      )
     case 'note':
       if (item.note.kind === 'output')
         return (
@@ -73,20 +79,30 @@ const NONE: ReadonlySet<string> = new Set()
 
 /** Drawn again only when one of its items has changed. */
 const Chunk = memo(function Chunk({
-  run,
+  channel,
   items,
   pending,
+  index,
+  observe,
 }: {
-  readonly run: string
+  readonly channel: AgentChannel
   readonly items: readonly TranscriptItem[]
   readonly pending: ReadonlySet<string>
+  readonly index: number
+  /** Watches the height of the element. */
+  readonly observe: (index: number, element: HTMLElement) => () => void
 }): ReactElement {
+  const element = useRef<HTMLDivElement>(null)
+  useLayoutEffect(
+    () => (element.current === null ? undefined : observe(index, element.current)),
+    [index, observe],
+  )
   return (
-    <div className="transcript-chunk">
+    <div ref={element} className="transcript-chunk">
       {items.map((item) => (
         <div key={item.id} className="transcript-item">
           <Item
-            run={run}
+            channel={channel}
             item={item}
             isPending={item.kind === 'request' && pending.has(item.request.requestId)}
           />
@@ -99,25 +115,34 @@ const Chunk = memo(function Chunk({
 /** Distance to the end at which new items scroll the list. */
 const NEAR_PX = 40
 
-/** Everything the agent wrote and did. It follows the end unless the reader has scrolled up. */
+/** Everything the agent wrote and did. It follows the end unless the reader has scrolled up. Only what is near the visible part is drawn. */
 export function TranscriptView({
-  run,
+  channel,
   task,
-  transcript: { chunks, partial, pending, isComplete },
+  transcript: { chunks, partial, pending },
+  placeholder,
 }: {
-  readonly run: string
-  readonly task: string
+  readonly channel: AgentChannel
+  /** Shown before everything else. */
+  readonly task?: string
   readonly transcript: TranscriptState
+  /** Shown while there is nothing else; undefined: nothing. */
+  readonly placeholder: string | undefined
 }): ReactElement {
   const element = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
+  const [heights] = useState(() => new ChunkHeights())
+  const [range, setRange] = useState<ChunkRange>()
   const [hasNew, setHasNew] = useState(false)
   const scrollToEnd = (): void => {
     const list = element.current
     if (list !== null) list.scrollTop = list.scrollHeight
     isAtEnd.current = true
+    setRange(undefined)
     setHasNew(false)
   }
+  // Without a range, the end is drawn.
+  const { start, end } = range ?? heights.atEnd(chunks.length, element.current?.clientHeight ?? 0)
   useLayoutEffect(() => {
     if (isAtEnd.current) scrollToEnd()
     else setHasNew(true)
@@ -132,35 +157,68 @@ export function TranscriptView({
     observer.observe(list)
     return () => observer.disconnect()
   }, [])
+  const observe = useCallback(
+    (index: number, chunk: HTMLElement) => {
+      const observer = new ResizeObserver(() => {
+        heights.set(index, chunk.offsetHeight)
+        const list = element.current
+        if (isAtEnd.current && list !== null) list.scrollTop = list.scrollHeight
+      })
+      observer.observe(chunk)
+      return () => observer.disconnect()
+    },
+    [heights],
+  )
+  const onScroll = ({ scrollHeight, scrollTop, clientHeight }: HTMLElement): void => {
+    isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR_PX
+    if (isAtEnd.current) {
+      setRange(undefined)
+      setHasNew(false)
+      return
+    }
+    const next = heights.around(chunks.length, scrollTop, clientHeight)
+    setRange((now) => (now?.start === next.start && now.end === next.end ? now : next))
+  }
   const waiting = new Set(pending.map(({ requestId }) => requestId))
   return (
     <div className="transcript-frame">
+      <h2 className="visually-hidden">{texts.transcript}</h2>
       <div
         ref={element}
         className="transcript"
         role="log"
         aria-label={texts.transcript}
         tabIndex={0}
-        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
-          isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR_PX
-          if (isAtEnd.current) setHasNew(false)
-        }}
+        onScroll={({ currentTarget }) => onScroll(currentTarget)}
       >
-        <div className="own-message">
-          <p>{task}</p>
-        </div>
-        {chunks.map((items, at) => {
+        {task !== undefined && (
+          <div className="own-message">
+            <p>{task}</p>
+          </div>
+        )}
+        <div aria-hidden="true" style={{ height: heights.total(0, start) }} />
+        {chunks.slice(start, end).map((items, at) => {
           const isWaiting = items.some(
             (item) => item.kind === 'request' && waiting.has(item.request.requestId),
           )
-          return <Chunk key={at} run={run} items={items} pending={isWaiting ? waiting : NONE} />
+          return (
+            <Chunk
+              key={start + at}
+              index={start + at}
+              channel={channel}
+              items={items}
+              pending={isWaiting ? waiting : NONE}
+              observe={observe}
+            />
+          )
         })}
+        <div aria-hidden="true" style={{ height: heights.total(end, chunks.length) }} />
         {partial !== undefined && (
           <div className="transcript-item partial" aria-hidden="true">
             {partial.isThinking ? <p className="dim">{texts.thinking}…</p> : <p>{partial.text}</p>}
           </div>
         )}
-        {chunks.length === 0 && !isComplete && <p className="dim">{texts.waitsForStart}</p>}
+        {chunks.length === 0 && placeholder !== undefined && <p className="dim">{placeholder}</p>}
       </div>
       {hasNew && (
         <button type="button" className="transcript-jump" onClick={scrollToEnd}>

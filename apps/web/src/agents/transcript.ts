@@ -2,7 +2,6 @@ import type {
   AgentState,
   InputRequest,
   MessageReceipt,
-  NumberedEvent,
   Partial as PartialMessage,
   RunEvent,
   Status,
@@ -24,7 +23,10 @@ export type TranscriptItem = { readonly id: string } & (
       readonly kind: 'message'
       readonly text: string
       readonly by: string
-      readonly receipt: MessageReceipt
+      /** Null: not told. */
+      readonly receipt: MessageReceipt | null
+      /** Why the agent did not read it. */
+      readonly problem?: string
     }
   | { readonly kind: 'request'; readonly request: InputRequest; readonly outcome?: RequestOutcome }
   | { readonly kind: 'plan'; readonly text: string }
@@ -50,10 +52,24 @@ export type Note =
   | { readonly kind: 'warning'; readonly message: string }
   | { readonly kind: 'ended'; readonly status: string }
 
+/** What happens in a conversation, and not in a run. */
+export type ConversationEvent =
+  | { readonly type: 'user_message'; readonly id: string; readonly text: string; readonly by: string }
+  | { readonly type: 'message_dropped'; readonly id: string; readonly problem: string }
+  | { readonly type: 'turn_ended' }
+  | { readonly type: 'agent_error'; readonly message: string }
+
+export interface TranscriptEntry {
+  readonly seq: number
+  readonly event: RunEvent | ConversationEvent
+}
+
 /** Items in a chunk. A change makes a new chunk, and only changed chunks are drawn again. */
-const CHUNK = 50
+const CHUNK = 20
 /** Characters of output on stderr that are joined to one note. */
 const MAX_OUTPUT_CHARS = 8 * 1024
+/** Characters that are shown of a message that is being written. */
+const MAX_PARTIAL_CHARS = 4 * 1024
 
 type Chunk = readonly TranscriptItem[]
 
@@ -73,9 +89,11 @@ export interface TranscriptState {
   readonly isComplete: boolean
 }
 
-/** Builds the transcript of a run from its events. Events that were seen are ignored. */
+/** Builds the transcript of a run or conversation from its events. Events that were seen are ignored. */
 export class Transcript {
-  #chunks: Chunk[] = []
+  #chunks: TranscriptItem[][] = []
+  /** Chunks that no state has shown yet, and so may be changed in place. */
+  #fresh = new Set<TranscriptItem[]>()
   /** Chunk and index of items that can change. */
   readonly #at = new Map<string, readonly [number, number]>()
   #todo: readonly TodoItem[] = []
@@ -88,8 +106,9 @@ export class Transcript {
   #isComplete = false
 
   get state(): TranscriptState {
+    this.#fresh.clear()
     return {
-      chunks: this.#chunks,
+      chunks: [...this.#chunks],
       todo: this.#todo,
       active: this.#active,
       pending: [...this.#pending.values()],
@@ -101,10 +120,19 @@ export class Transcript {
     }
   }
 
-  add({ seq, event }: NumberedEvent): void {
+  add({ seq, event }: TranscriptEntry): void {
     if (seq <= this.#lastSeq) return
     this.#lastSeq = seq
     this.#addEvent(String(seq), event)
+  }
+
+  get lastSeq(): number {
+    return this.#lastSeq
+  }
+
+  /** An event that is not shown. */
+  skip(seq: number): void {
+    this.#lastSeq = Math.max(this.#lastSeq, seq)
   }
 
   addPartial({ kind, messageId, text }: PartialMessage['partial']): void {
@@ -112,11 +140,30 @@ export class Transcript {
     const isThinking = kind === 'thinking'
     const isSame = this.#partial?.messageId === messageId && this.#partial.isThinking === isThinking
     const before = isSame ? (this.#partial?.text ?? '') : ''
-    this.#partial = { messageId, isThinking, text: before + text }
+    this.#partial = { messageId, isThinking, text: (before + text).slice(-MAX_PARTIAL_CHARS) }
   }
 
-  #addEvent(id: string, event: RunEvent): void {
+  #addEvent(id: string, event: TranscriptEntry['event']): void {
     switch (event.type) {
+      case 'user_message':
+        return this.#push({
+          id: `message ${event.id}`,
+          kind: 'message',
+          text: event.text,
+          by: event.by,
+          receipt: null,
+        })
+      case 'message_dropped':
+        return this.#change(`message ${event.id}`, (item) => ({
+          ...item,
+          receipt: 'canceled',
+          problem: event.problem,
+        }))
+      case 'turn_ended':
+        this.#partial = undefined
+        return
+      case 'agent_error':
+        return this.#note(id, 'error', { kind: 'warning', message: event.message })
       case 'text':
         this.#partial = undefined
         return this.#push({ id, kind: 'text', text: event.text, isThinking: event.thinking === true })
@@ -216,27 +263,40 @@ export class Transcript {
     const before = isOutput && last.note.kind === 'output' ? last.note.text : ''
     if (!isOutput || before.length + data.length > MAX_OUTPUT_CHARS)
       return this.#note(id, 'error', { kind: 'output', text: data })
-    const chunk = this.#chunks.at(-1) ?? []
-    const joined: TranscriptItem = { ...last, note: { kind: 'output', text: before + data } }
-    this.#chunks = [...this.#chunks.slice(0, -1), [...chunk.slice(0, -1), joined]]
+    this.#replace(this.#chunks.length - 1, (this.#chunks.at(-1)?.length ?? 1) - 1, {
+      ...last,
+      note: { kind: 'output', text: before + data },
+    })
   }
 
   #push(item: TranscriptItem): void {
     const last = this.#chunks.at(-1)
-    if (last === undefined || last.length >= CHUNK) this.#chunks = [...this.#chunks, [item]]
-    else this.#chunks = [...this.#chunks.slice(0, -1), [...last, item]]
+    if (last === undefined || last.length >= CHUNK) {
+      const chunk = [item]
+      this.#chunks.push(chunk)
+      this.#fresh.add(chunk)
+    } else this.#writable(this.#chunks.length - 1).push(item)
     const chunk = this.#chunks.length - 1
     this.#at.set(item.id, [chunk, (this.#chunks[chunk]?.length ?? 1) - 1])
   }
 
   #change(id: string, change: (item: TranscriptItem) => object): void {
     const at = this.#at.get(id)
-    if (at === undefined) return
-    const [chunk, index] = at
-    const items = [...(this.#chunks[chunk] ?? [])]
-    const item = items[index]
-    if (item === undefined) return
-    items[index] = change(item) as TranscriptItem
-    this.#chunks = this.#chunks.with(chunk, items)
+    const item = at === undefined ? undefined : this.#chunks[at[0]]?.[at[1]]
+    if (at !== undefined && item !== undefined) this.#replace(at[0], at[1], change(item) as TranscriptItem)
+  }
+
+  #replace(chunk: number, index: number, item: TranscriptItem): void {
+    this.#writable(chunk)[index] = item
+  }
+
+  /** The chunk, copied if a state has shown it. */
+  #writable(chunk: number): TranscriptItem[] {
+    const shown = this.#chunks[chunk] ?? []
+    if (this.#fresh.has(shown)) return shown
+    const copy = [...shown]
+    this.#chunks[chunk] = copy
+    this.#fresh.add(copy)
+    return copy
   }
 }

@@ -53,6 +53,8 @@ export interface RequestAnswer {
   readonly decision: 'allow' | 'deny'
   readonly message?: string
   readonly acceptsEdits?: boolean
+  /** In conversations: also allow every further call of the tool. */
+  readonly always?: boolean
   readonly answers?: Readonly<Record<string, string>>
 }
 

@@ -29,6 +29,13 @@ export type View =
   | { readonly kind: 'tmux'; readonly sandbox: string }
   /** A run of a coding agent. The title is the beginning of its task. */
   | { readonly kind: 'run'; readonly sandbox: string; readonly run: string; readonly title: string }
+  /** A conversation with a coding agent. The title is the beginning of its first message. */
+  | {
+      readonly kind: 'conversation'
+      readonly sandbox: string
+      readonly conversation: string
+      readonly title: string
+    }
   | {
       readonly kind: 'file'
       readonly sandbox: string

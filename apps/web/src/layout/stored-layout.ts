@@ -38,6 +38,12 @@ const decoders = [
   forgiving({ kind: schema.literal('tmux'), sandbox }),
   forgiving({ kind: schema.literal('run'), sandbox, run: schema.text(64), title: schema.text(64) }),
   forgiving({
+    kind: schema.literal('conversation'),
+    sandbox,
+    conversation: schema.text(128),
+    title: schema.text(64),
+  }),
+  forgiving({
     kind: schema.literal('file'),
     sandbox,
     path,

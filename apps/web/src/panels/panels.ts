@@ -48,7 +48,7 @@ export const PANELS: readonly Panel[] = [
     label: shellTexts.panels.agents,
     icon: 'agent',
     needsSandbox: true,
-    Body: lazyPart(async () => (await import('../agents/runs-panel.tsx')).RunsPanel),
+    Body: lazyPart(async () => (await import('../agents/agents-panel.tsx')).AgentsPanel),
   },
   {
     id: 'versions',

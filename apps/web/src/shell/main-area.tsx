@@ -14,6 +14,9 @@ import { TabBar } from './tab-bar.tsx'
 
 const FilePane = lazyPart(async () => (await import('../files/file-pane.tsx')).FilePane)
 const RunView = lazyPart(async () => (await import('../agents/run-view.tsx')).RunView)
+const ConversationView = lazyPart(
+  async () => (await import('../agents/conversation-view.tsx')).ConversationView,
+)
 const TmuxView = lazyPart(async () => (await import('../tmux/tmux-view.tsx')).TmuxView)
 const DiffPane = lazyPart(async () => (await import('../git/diff-pane.tsx')).DiffPane)
 
@@ -35,6 +38,8 @@ function ViewPane({
       return <TmuxView viewId={viewId} view={view} isFocused={isFocused} />
     case 'run':
       return <RunView key={viewId} view={view} />
+    case 'conversation':
+      return <ConversationView key={viewId} view={view} />
     case 'file':
       return <FilePane key={viewId} viewId={viewId} view={view} isFocused={isFocused} />
     case 'diff':

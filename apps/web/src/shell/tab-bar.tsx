@@ -29,6 +29,7 @@ const ICONS: Readonly<Record<View['kind'], IconName>> = {
   terminal: 'terminal',
   tmux: 'terminal',
   run: 'agent',
+  conversation: 'agent',
   file: 'files',
   diff: 'git',
 }

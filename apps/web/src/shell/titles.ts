@@ -35,6 +35,7 @@ export function titleOf(
     case 'tmux':
       return tmuxTexts.title
     case 'run':
+    case 'conversation':
       return agentTexts.tabOf(view.title)
     case 'file':
       return displayName(baseName(view.path))
@@ -56,6 +57,7 @@ function kindAndTitle(view: View, programTitle: string): string {
     case 'tmux':
       return tmuxTexts.title
     case 'run':
+    case 'conversation':
       return agentTexts.tabOf(view.title)
     case 'file':
       return shellTexts.pageTitles.file(displayName(baseName(view.path)))

@@ -1,5 +1,5 @@
 import { createContext, useContext } from 'react'
-import type { Runs } from '../agents/runs.ts'
+import type { AgentList } from '../agents/agent-list.ts'
 import type { PageDrops } from '../files/drops.tsx'
 import type { OpenFiles } from '../files/open-files.ts'
 import type { Uploads } from '../files/uploads.ts'
@@ -17,7 +17,7 @@ export interface Parts {
   readonly dirty: DirtyViews
   readonly drops: PageDrops
   readonly uploads: Uploads
-  readonly runs: Runs
+  readonly agents: AgentList
   /** Whether the files of the selected sandbox are saved. */
   readonly fileStatuses: FileStatuses
 }

@@ -2,7 +2,7 @@ import { boundText, boundValue } from '../bound.ts'
 import { type InputRequest, MAX_INPUT_CHARS, type Question } from '../event.ts'
 import { type Json, recordsAt, textAt } from '../json.ts'
 import { QUESTION_TOOL } from './command.ts'
-import { titleOf } from './line-mapper.ts'
+import { titleOf } from '../tool-title.ts'
 
 const MAX_QUESTIONS = 16
 const MAX_OPTIONS = 32

@@ -5,34 +5,13 @@ import { isRecord, type Json, numberAt, recordAt, recordsAt, textAt } from '../j
 import { planEvent } from '../plan.ts'
 import { type Redactor, StreamRedactor } from '../redact.ts'
 import { TodoList } from '../todo.ts'
+import { FILE_TOOLS, titleOf } from '../tool-title.ts'
 import { UsageTotal } from '../usage.ts'
 import { resultText } from './own-line.ts'
 
 /** Tool calls whose result has not come yet. */
 const MAX_OPEN_CALLS = 1_000
-const MAX_TITLE_CHARS = 200
 const MAX_ANNOUNCED = 10_000
-
-/** Tools that write one file, and the field of their input that names it. */
-const FILE_TOOLS: Readonly<Record<string, string>> = {
-  Write: 'file_path',
-  Edit: 'file_path',
-  MultiEdit: 'file_path',
-  NotebookEdit: 'notebook_path',
-}
-
-/** The field of a tool's input that says best what the call does. */
-const TITLE_FIELDS: Readonly<Record<string, string>> = {
-  ...FILE_TOOLS,
-  Bash: 'command',
-  Read: 'file_path',
-  Glob: 'pattern',
-  Grep: 'pattern',
-  Task: 'description',
-  Agent: 'description',
-  WebFetch: 'url',
-  WebSearch: 'query',
-}
 
 interface OpenCall {
   readonly name: string
@@ -274,12 +253,4 @@ function pieceOf(
     if (text !== undefined) return { kind, text }
   }
   return undefined
-}
-
-/** One line for people. */
-export function titleOf(name: string, input: Json): string {
-  const field = Object.hasOwn(TITLE_FIELDS, name) ? TITLE_FIELDS[name] : undefined
-  const detail = field === undefined ? undefined : textAt(input, field)
-  const title = detail === undefined ? name : `${name}: ${detail.replace(/\s+/g, ' ').trim()}`
-  return (title.length > MAX_TITLE_CHARS ? `${title.slice(0, MAX_TITLE_CHARS - 1)}…` : title).toWellFormed()
 }

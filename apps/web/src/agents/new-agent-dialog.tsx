@@ -1,12 +1,13 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useId, useState } from 'react'
+import { createConversation, sendFirstMessage } from '../api/conversations.ts'
 import { type Agent, createRun, listAgents } from '../api/runs.ts'
 import { FormDialog } from '../shell/dialog.tsx'
 import { useParts } from '../state/context.ts'
 import { messageOf } from '../state/workbench.ts'
 import { agentTexts } from '../texts/agents.ts'
-import { openRun } from './open-run.ts'
-import { planRun, type RunForm } from './plan-run.ts'
+import { openConversation, openRun } from './open-agent.ts'
+import { type AgentForm, type AgentPlan, planAgent } from './plan-agent.ts'
 
 const { create: texts } = agentTexts
 
@@ -44,25 +45,28 @@ function useAgents(): readonly Agent[] {
   return agents
 }
 
-/** The form for a new run. */
-export function NewRunDialog({
+/** The form for a new run or conversation. */
+export function NewAgentDialog({
+  kind,
   task = '',
   sandbox,
   onClose,
 }: {
+  readonly kind: AgentForm['kind']
   readonly task?: string
   /** Default: the selected one. */
   readonly sandbox?: string
   readonly onClose: () => void
 }): ReactElement {
-  const { workbench, runs } = useParts()
+  const { workbench, agents: list } = useParts()
   const current = useStore(workbench.current)
   const sandboxes = useStore(workbench.sandboxes)
   const usable = sandboxes.kind === 'ready' ? sandboxes.value.filter(({ access }) => access !== 'viewer') : []
   const preferred = usable.find(({ id }) => id === (sandbox ?? current)) ?? usable[0]
-  const [form, setForm] = useState<RunForm>({
+  const [form, setForm] = useState<AgentForm>({
+    kind,
     task,
-    where: preferred === undefined ? 'repo' : 'sandbox',
+    where: preferred !== undefined ? 'sandbox' : kind === 'run' ? 'repo' : 'empty',
     sandbox: preferred?.id,
     repo: '',
     ref: '',
@@ -77,24 +81,31 @@ export function NewRunDialog({
   const [problem, setProblem] = useState('')
   const [isBusy, setBusy] = useState(false)
   const groups = useId()
-  const change = (part: Partial<RunForm>): void => {
+  const change = (part: Partial<AgentForm>): void => {
     setForm((now) => ({ ...now, ...part }))
     setProblem('')
   }
+  const begin = async (plan: Exclude<AgentPlan, { kind: 'invalid' }>): Promise<void> => {
+    if (plan.kind === 'run') return openRun(workbench, await createRun(plan.run, key))
+    const { message } = plan
+    const conversation = await createConversation({ ...plan.conversation, sessionId: key })
+    if (message !== '') await sendFirstMessage(conversation.id, key, message)
+    openConversation(workbench, { ...conversation, title: message })
+  }
   const start = async (): Promise<void> => {
-    const plan = planRun(form)
+    const plan = planAgent(form)
     if (plan.kind === 'invalid') return setProblem(plan.problem)
     setBusy(true)
     try {
-      const run = await createRun(plan.run, key)
+      await begin(plan)
       onClose()
-      openRun(workbench, run)
-      await Promise.all([runs.refresh(), workbench.refreshSandboxes()])
+      await Promise.all([list.refresh(), workbench.refreshSandboxes()])
     } catch (caught) {
       setProblem(messageOf(caught))
       setBusy(false)
     }
   }
+  const isRun = kind === 'run'
   const field = (name: 'repo' | 'ref' | 'model' | 'budget', label: string, placeholder: string) => (
     <label className="field">
       <span>{label}</span>
@@ -109,7 +120,7 @@ export function NewRunDialog({
   )
   return (
     <FormDialog
-      title={texts.title}
+      title={isRun ? texts.title : texts.conversationTitle}
       problem={problem}
       yes={texts.start}
       busy={isBusy ? texts.starting : undefined}
@@ -117,12 +128,12 @@ export function NewRunDialog({
       onClose={onClose}
     >
       <label className="field">
-        <span>{texts.task}</span>
+        <span>{isRun ? texts.task : texts.message}</span>
         <textarea
           autoFocus
           rows={4}
           value={form.task}
-          placeholder={texts.taskHint}
+          placeholder={isRun ? texts.taskHint : texts.messageHint}
           onChange={(event) => change({ task: event.target.value })}
         />
       </label>
@@ -144,8 +155,17 @@ export function NewRunDialog({
           isChosen={form.where === 'repo'}
           choose={() => change({ where: 'repo' })}
         />
+        {!isRun && (
+          <Choice
+            group={`${groups} where`}
+            label={texts.empty}
+            hint={texts.emptyHint}
+            isChosen={form.where === 'empty'}
+            choose={() => change({ where: 'empty' })}
+          />
+        )}
       </fieldset>
-      {form.where === 'sandbox' ? (
+      {form.where === 'sandbox' && (
         <label className="field">
           <span>{texts.sandboxName}</span>
           <select value={form.sandbox} onChange={(event) => change({ sandbox: event.target.value })}>
@@ -156,7 +176,8 @@ export function NewRunDialog({
             ))}
           </select>
         </label>
-      ) : (
+      )}
+      {form.where === 'repo' && (
         <>
           {field('repo', texts.url, 'https://…')}
           {field('ref', texts.ref, texts.optional)}
@@ -179,15 +200,17 @@ export function NewRunDialog({
           choose={() => change({ permission: 'auto' })}
         />
       </fieldset>
-      <label className="choice">
-        <input
-          type="checkbox"
-          checked={form.isInteractive}
-          onChange={(event) => change({ isInteractive: event.target.checked })}
-        />
-        <span>{texts.interactive}</span>
-      </label>
-      {agents.length > 1 && (
+      {isRun && (
+        <label className="choice">
+          <input
+            type="checkbox"
+            checked={form.isInteractive}
+            onChange={(event) => change({ isInteractive: event.target.checked })}
+          />
+          <span>{texts.interactive}</span>
+        </label>
+      )}
+      {isRun && agents.length > 1 && (
         <label className="field">
           <span>{texts.agent}</span>
           <select value={form.agent} onChange={(event) => change({ agent: event.target.value })}>

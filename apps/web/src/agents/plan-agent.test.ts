@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
-import { planRun, type RunForm } from './plan-run.ts'
+import { type AgentForm, planAgent } from './plan-agent.ts'
 
-const FORM: RunForm = {
+const FORM: AgentForm = {
+  kind: 'run',
   task: ' Fix it ',
   where: 'sandbox',
   sandbox: 'dev',
@@ -15,12 +16,12 @@ const FORM: RunForm = {
 }
 
 test('a run in a sandbox or of a repository', () => {
-  expect(planRun(FORM)).toEqual({
-    kind: 'ready',
+  expect(planAgent(FORM)).toEqual({
+    kind: 'run',
     run: { task: 'Fix it', sandbox: 'dev', permission: 'ask', interactive: true, keep: true },
   })
-  expect(planRun({ ...FORM, where: 'repo', repo: ' https://x/y ', ref: 'main', budget: '2.5' })).toEqual({
-    kind: 'ready',
+  expect(planAgent({ ...FORM, where: 'repo', repo: ' https://x/y ', ref: 'main', budget: '2.5' })).toEqual({
+    kind: 'run',
     run: {
       task: 'Fix it',
       repo: 'https://x/y',
@@ -40,5 +41,18 @@ test.each([
   [{ budget: 'much' }, 'Enter a budget such as 2.50'],
   [{ budget: '-1' }, 'Enter a budget such as 2.50'],
 ] as const)('%j is refused: %s', (part, problem) => {
-  expect(planRun({ ...FORM, ...part })).toEqual({ kind: 'invalid', problem })
+  expect(planAgent({ ...FORM, ...part })).toEqual({ kind: 'invalid', problem })
+})
+
+test('a conversation may begin without a message, in a sandbox of its own', () => {
+  const form = { ...FORM, kind: 'conversation', task: ' ', where: 'empty', budget: '2' } as const
+  expect(planAgent(form)).toEqual({
+    kind: 'conversation',
+    conversation: { permission: 'ask', budgetUsd: 2 },
+    message: '',
+  })
+  expect(planAgent({ ...form, task: 'Hi', where: 'repo', repo: 'https://x/y' })).toMatchObject({
+    conversation: { repo: 'https://x/y' },
+    message: 'Hi',
+  })
 })

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import type { Run } from '../api/runs.ts'
-import { newlyWaiting } from './runs.ts'
+import { type AgentItem, idOf, newlyWaiting } from './agent-list.ts'
 
-function run(id: string, state: Run['state']): Run {
-  return {
+function run(id: string, state: Run['state']): AgentItem {
+  const run: Run = {
     id,
     state,
     sandbox: 's',
@@ -21,10 +21,11 @@ function run(id: string, state: Run['state']): Run {
     usage: { costUsd: 0, turns: 0 },
     result: null,
   }
+  return { kind: 'run', run }
 }
 
 test('a run is reported once each time it begins to wait', () => {
-  const ids = (runs: readonly Run[]): readonly string[] => runs.map(({ id }) => id)
+  const ids = (items: readonly AgentItem[]): readonly string[] => items.map(idOf)
   expect(ids(newlyWaiting([run('a', 'running')], [run('a', 'awaiting'), run('b', 'awaiting')]))).toEqual([
     'a',
     'b',

@@ -1,0 +1,66 @@
+import { request, requestJson } from './request.ts'
+
+/** What the agent of a conversation is doing. `idle`: it takes a message. */
+export type Activity = 'new' | 'idle' | 'starting' | 'working' | 'awaiting'
+
+/** A coding agent that people talk to. */
+export interface Conversation {
+  readonly id: string
+  readonly sandbox: string
+  readonly state: Activity
+  /** Beginning of the first message. */
+  readonly title: string
+  readonly repo: string | null
+  readonly agent: string
+  readonly model: string | null
+  readonly permission: 'auto' | 'ask'
+  readonly budgetUsd: number
+  readonly createdMs: number
+  readonly usedMs: number
+  readonly usage: { readonly costUsd: number }
+}
+
+export interface NewConversation {
+  /** Makes repeated requests create one conversation. */
+  readonly sessionId: string
+  readonly repo?: string
+  readonly ref?: string
+  readonly sandbox?: string
+  readonly model?: string
+  readonly permission: 'auto' | 'ask'
+  readonly budgetUsd?: number
+}
+
+function urlOf(conversation: string, tail = ''): string {
+  return `/api/conversations/${encodeURIComponent(conversation)}${tail}`
+}
+
+export async function listConversations(): Promise<readonly Conversation[]> {
+  const { conversations } = await requestJson<{ conversations: readonly Conversation[] }>(
+    '/api/conversations',
+  )
+  return conversations
+}
+
+export function readConversation(conversation: string): Promise<Conversation> {
+  return requestJson<Conversation>(urlOf(conversation))
+}
+
+export function createConversation(order: NewConversation): Promise<Conversation> {
+  return requestJson<Conversation>('/api/conversations', { method: 'POST', json: order })
+}
+
+/** Repeating it with the same id sends nothing twice. */
+export async function sendFirstMessage(conversation: string, id: string, text: string): Promise<void> {
+  await request(urlOf(conversation, '/messages'), { method: 'POST', json: { id, text } })
+}
+
+export async function deleteConversation(conversation: string): Promise<void> {
+  await request(urlOf(conversation), { method: 'DELETE' })
+}
+
+/** Opens the socket of a conversation, which sends the entries after a number. The sign-in's cookie authenticates it. */
+export function openConversationSocket(conversation: string, after: number): WebSocket {
+  const query = new URLSearchParams({ sessionId: conversation, after: String(after) })
+  return new WebSocket(`/ws/v2?${query.toString()}`)
+}
