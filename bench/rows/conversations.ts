@@ -146,11 +146,12 @@ async function measureBare(): Promise<number> {
       compatibilityDate: '2026-07-01',
       compatibilityFlags: ['no_web_socket_compression'],
       durableObjects: { BARE: { className: 'Bare', useSQLite: true } },
+      unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }],
     })
     await bare.ready
     return bare
   })
-  const base = (await miniflare.ready).href.replace('http', 'ws')
+  const base = (await miniflare.unsafeGetDirectURL()).href.replace('http', 'ws')
   const sockets: WebSocket[] = []
   const open = async (count: number): Promise<number> => {
     for (let left = count; left > 0; left -= 1) sockets.push(await openSocket(`${base}${sockets.length}`))
