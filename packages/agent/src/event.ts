@@ -1,5 +1,5 @@
 /**
- * What a run reports. Every event is one entry of the run's journal, with a sequence number that starts at 1 and has no holes.
+ * What a run reports. Events are derived from the run's journal and numbered from 1 without gaps.
  * Texts are redacted. `complete` is the last event of every run; the only event before it that is always there is `result`.
  */
 export type RunEvent =

@@ -1,14 +1,14 @@
 import { write } from 'node:fs'
 
-/** Most bytes of one system call. */
+/** Writes are combined up to this size; a larger one is written alone. */
 const BATCH_BYTES = 256 * 1024
-/** Pause after EAGAIN, on a descriptor that another program made non-blocking. */
+/** Pause after EAGAIN, on a descriptor that another program made non-blocking, and after EINTR. */
 const RETRY_MS = 5
 
 type Pending = { readonly bytes: Uint8Array; readonly done: () => void }
 
 /**
- * Writes to a descriptor in order, and resolves when the kernel has the bytes, which limits a fast remote.
+ * Writes to a descriptor in order, and resolves when the kernel has the bytes, so that a sender that is too fast has to wait.
  *
  * Writes happen in Bun's thread pool. `process.stdout` and `FileSink` (Bun 1.4) leave O_NONBLOCK behind on a pipe that
  * other programs share, and block the event loop on a terminal that does not read.
@@ -17,7 +17,7 @@ export class OutputWriter {
   readonly #fd: number
   readonly #onError: (errno: string) => void
   readonly #queue: Pending[] = []
-  #idle: (() => void)[] = []
+  #drainWaiters: (() => void)[] = []
   #isWriting = false
   /** Writes in progress. */
   #batch: readonly Pending[] = []
@@ -41,7 +41,7 @@ export class OutputWriter {
   /** Resolves when all writes are done. */
   drained(): Promise<void> {
     if (!this.#isWriting) return Promise.resolve()
-    return new Promise((resolve) => this.#idle.push(resolve))
+    return new Promise((resolve) => this.#drainWaiters.push(resolve))
   }
 
   /** Drops all pending writes. */
@@ -60,9 +60,9 @@ export class OutputWriter {
       this.#put(batch.length === 1 ? first : Buffer.concat(batch.map(({ bytes }) => bytes)))
       return
     }
-    const idle = this.#idle
-    this.#idle = []
-    for (const resolve of idle) resolve()
+    const waiters = this.#drainWaiters
+    this.#drainWaiters = []
+    for (const resolve of waiters) resolve()
   }
 
   #takeBatch(): Pending[] {

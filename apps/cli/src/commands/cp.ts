@@ -25,14 +25,14 @@ command again. A stopped sandbox is started first.
   --quiet              print errors only
 
 Exit status
-  0 if everything was copied, 1 if something was skipped or changed meanwhile, 2 for wrong usage or a missing file,
-  255 for other failures
+  0 if everything was copied, 1 if something was skipped or changed while it was copied, 2 for wrong usage or a missing
+  file, 255 for other failures
 `,
   // `recursive` is accepted and ignored, for users who type `cp -r`.
   options: { quiet: 'flag', recursive: 'flag' },
   parse: (options) => {
-    const [source, target, further] = options.positionals
-    if (source === undefined || target === undefined || further !== undefined)
+    const [source, target, extra] = options.positionals
+    if (source === undefined || target === undefined || extra !== undefined)
       throw new UsageError('Give a source and a target', 'sbx-stdio cp --help')
     const from = parseLocation(source)
     const to = parseTarget(target)

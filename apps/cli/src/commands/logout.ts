@@ -24,8 +24,9 @@ async function removeStored(store: CredentialStore, origin: string): Promise<Cre
 export const logout: Command = {
   help: `Usage: sbx-stdio logout [URL] [--json]
 
-Signs out of a server: removes the stored sign-in, closes connections that use it, and revokes it at the issuer. If
-the server or the issuer cannot be reached, the stored sign-in is removed all the same.
+Signs out of a server (default: SBX_URL, or the only known one): removes the stored sign-in, closes connections that
+use it, and revokes it at the issuer. If the server or the issuer cannot be reached, the stored sign-in is removed all
+the same.
 `,
   options: {},
   parse: (options) => {

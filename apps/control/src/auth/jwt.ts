@@ -29,7 +29,7 @@ export interface Jwt {
   readonly payload: Uint8Array
 }
 
-/** True if a bearer has three parts, as a JWT has. */
+/** True if a bearer has the form of a JWT; `parseJwt` requires exactly three parts. */
 export function isJwtForm(token: string): boolean {
   return token.split('.', 3).length === 3
 }
@@ -103,7 +103,7 @@ export function readClaims({ payload }: Jwt): Claims {
   throw unauthorized(claim === undefined ? 'the token is malformed' : `claim "${String(claim)}" is malformed`)
 }
 
-/** The claims that every kind of token names audiences with. */
+/** The audiences of `aud` as a list. */
 export function audiencesOf({ aud }: Claims): readonly string[] {
   return aud === undefined ? [] : [aud].flat()
 }

@@ -28,7 +28,7 @@ export interface GrantDependencies {
   readonly hasGuests: boolean
 }
 
-/** The origin of share links: where guests get their cookie, or the one the owner uses, unless it is the owner's private name. */
+/** The origin of share links: that of guests, if there is one; else the public origin that the owner uses; else the first public one. */
 function originOf(headers: Headers, { source, hasGuests }: GrantDependencies): string {
   const { publicOrigins, privateOrigins } = source
   if (hasGuests && privateOrigins !== undefined) return privateOrigins.guests

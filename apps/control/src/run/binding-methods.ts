@@ -138,7 +138,9 @@ export function openBindingMethods(env: Env, object: string): BindingMethods {
       if (view.outcome === 'completed') return view
       // A run that was cut short still has a diff.
       if (result === null || result.diffBytes === null)
-        throw new Error(`The run ${view.outcome ?? 'ended'}: ${view.message ?? 'no reason was given'}`)
+        throw new Error(
+          `The run ended (${view.outcome ?? 'unknown'}): ${view.message ?? 'no reason was given'}`,
+        )
       return view
     }
   }

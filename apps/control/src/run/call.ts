@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
 import { callFields } from '../sandbox/pass-through.ts'
 
-/** URL at which a run's object streams its events or its diff. */
+/** URL at which a run's object streams its events, diff or terminal. */
 export const RUN_URL = 'http://run/stream'
 
 /** A request for a stream, on its way from the Worker to the run's object. */

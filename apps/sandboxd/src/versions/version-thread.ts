@@ -53,7 +53,7 @@ export class VersionThread {
       if (this.#worker === worker) this.#receive(event.data)
     })
     const ended = (): void => {
-      if (this.#worker === worker) this.#ended('the thread for it ended')
+      if (this.#worker === worker) this.#ended('its thread ended')
     }
     worker.addEventListener('error', ended)
     worker.addEventListener('close', () => {

@@ -207,7 +207,7 @@ describe('a session with a lifetime', () => {
     fixture.wait(1_000)
     expect(names(fixture).filter((name) => name === 'terminate')).toHaveLength(1)
     expect(peer.received('error')).toMatchObject([
-      { code: 'timed_out', message: 'The session is ended: its lifetime of 100 s is over', fatal: false },
+      { code: 'timed_out', message: 'The session was ended: its lifetime of 100 s has passed', fatal: false },
     ])
     fixture.exit(9)
     expect(peer.received('exit')).toMatchObject([{ code: 9 }])
@@ -244,7 +244,7 @@ describe('a session with an idle timeout', () => {
     expect(peer.received('error')).toMatchObject([
       {
         code: 'timed_out',
-        message: 'The session is ended: it had no input and output for 10 s',
+        message: 'The session was ended: no input or output for 10 s',
         fatal: false,
       },
     ])

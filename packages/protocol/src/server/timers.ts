@@ -130,9 +130,9 @@ function expireSession(parts: SessionParts, nowMs: number): void {
   }
   if (nowMs >= (lifecycle.idleEndMs(options.keepSeconds) ?? NEVER)) beginEnding(parts, nowMs)
   if (nowMs >= lifetimeEndMs(parts))
-    endForTimeout(parts, `its lifetime of ${options.lifetimeSeconds} s is over`, nowMs)
+    endForTimeout(parts, `its lifetime of ${options.lifetimeSeconds} s has passed`, nowMs)
   if (nowMs >= quietEndMs(parts))
-    endForTimeout(parts, `it had no input and output for ${options.idleSeconds} s`, nowMs)
+    endForTimeout(parts, `no input or output for ${options.idleSeconds} s`, nowMs)
   const { endingSinceMs } = lifecycle
   if (endingSinceMs !== null && nowMs >= endingSinceMs + ENDING_MS) endSession(parts, 'session_ended', nowMs)
 }
@@ -152,7 +152,7 @@ function quietEndMs({ lifecycle, options: { idleSeconds } }: SessionParts): numb
 }
 
 function endForTimeout(parts: SessionParts, reason: string, nowMs: number): void {
-  const refusal: Refusal = { code: 'timed_out', message: `The session is ended: ${reason}` }
+  const refusal: Refusal = { code: 'timed_out', message: `The session was ended: ${reason}` }
   for (const attachment of parts.attachments.all())
     if (attachment.state.kind === 'attached') parts.effects.sendWarning(attachment, refusal)
   beginEnding(parts, nowMs)

@@ -34,7 +34,7 @@ const closeFd = promisify(close)
 /** Abandoned uploads are kept for a day. */
 const STALE_AFTER_MS = 24 * 60 * 60 * 1000
 
-/** A file that is open for writing, and its owner. */
+/** A file that is open for writing. */
 interface Written {
   readonly fd: number
   readonly isUnsynced: boolean

@@ -80,7 +80,7 @@ export class WorkerClient {
   }
 
   stop(): void {
-    this.#ended('it was stopped')
+    this.#ended('the file service was stopped')
   }
 
   #send(request: FileRequest, waiting: Waiting, signal?: AbortSignal): number {
@@ -120,7 +120,7 @@ export class WorkerClient {
       if (this.#thread === thread) this.#receive(event.data)
     })
     const ended = (): void => {
-      if (this.#thread === thread) this.#ended('the thread for it ended')
+      if (this.#thread === thread) this.#ended('the file service failed')
     }
     worker.addEventListener('error', ended)
     worker.addEventListener('close', () => {
@@ -150,7 +150,7 @@ export class WorkerClient {
     thread.worker.terminate()
     const waiting = [...this.#waiting.values()]
     this.#waiting.clear()
-    for (const { reject } of waiting) reject(new SandwireError('internal', `Cannot reach files: ${why}`))
+    for (const { reject } of waiting) reject(new SandwireError('internal', `Cannot access files: ${why}`))
   }
 }
 
