@@ -3,7 +3,14 @@ import { runConversation } from './run-conversation.ts'
 import { WRITES } from './write-goldens.ts'
 import type { GoldenGroup, Golden } from './golden.ts'
 import { CONTROL, REPOSITORY } from './git-and-control-goldens.ts'
-import { openLocalMode, openSandboxd, openSandboxMode, type CompatServer } from './servers.ts'
+import { findFakeSpritesProblem } from '@sandwire/testing/fake-sprites'
+import {
+  openLocalMode,
+  openSandboxd,
+  openSandboxMode,
+  openSpritesMode,
+  type CompatServer,
+} from './servers.ts'
 import { CONVERSATIONS } from './pty-goldens.ts'
 import { EMPTY_FOLDER, UNUSUAL_NAMES, READS } from './read-goldens.ts'
 import { isGolden } from './template.ts'
@@ -14,6 +21,7 @@ const SERVERS = [
   ['WORKSPACE_MODE=local', openLocalMode],
   ['sandboxes', openSandboxMode],
   ['sandboxd by itself', openSandboxd],
+  ...(findFakeSpritesProblem() === undefined ? ([['sprites', openSpritesMode]] as const) : []),
 ] as const
 
 /** Sends the request of a golden. */
@@ -64,10 +72,14 @@ describe.each([...SERVERS])('the compat API with %s', (_, open) => {
   describe('a terminal', () => {
     for (const conversation of CONVERSATIONS)
       test(conversation.title, () =>
-        runConversation(conversation, (query) => {
-          if (server.openPty === undefined) throw new Error('It has no terminals')
-          return server.openPty(query)
-        }),
+        runConversation(
+          conversation,
+          (query) => {
+            if (server.openPty === undefined) throw new Error('It has no terminals')
+            return server.openPty(query)
+          },
+          server.killedCode,
+        ),
       )
     test('is listed among the sessions while it runs', async () => {
       const client = server.openPty?.({})

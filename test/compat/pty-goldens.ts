@@ -12,6 +12,7 @@ export type Step =
   | { readonly from: string; readonly close: { readonly code: number; readonly reason: string } }
   | { readonly leave: string }
 
+/** `$KILLED` in an answer is the exit code of a process that SIGKILL ended. */
 export interface Conversation {
   readonly title: string
   readonly steps: readonly Step[]
@@ -21,7 +22,7 @@ const session = '{"type":"session","session_id":"$TOKEN"}'
 const output = (data: string): string =>
   `{"type":"output","data":${JSON.stringify(data)},"session_id":"$TOKEN"}`
 const history = (data: string): string => `{"type":"history","data":${JSON.stringify(data)}}`
-const exit = (code: number | null): string => `{"type":"exit","code":${code},"session_id":"$TOKEN"}`
+const exit = (code: number | '$KILLED'): string => `{"type":"exit","code":${code},"session_id":"$TOKEN"}`
 const input = (data: string): object => ({ type: 'input', data })
 
 /** Makes any shell print no echo and no prompt, so that every byte is known. */
@@ -65,8 +66,12 @@ export const CONVERSATIONS: readonly Conversation[] = [
     ],
   },
   {
-    title: 'reports a null code for a process that a signal ended',
-    steps: [...begin('a'), { to: 'a', send: input('kill -9 $$\n') }, { from: 'a', receive: [exit(null)] }],
+    title: 'reports the end of a process by a signal',
+    steps: [
+      ...begin('a'),
+      { to: 'a', send: input('kill -9 $$\n') },
+      { from: 'a', receive: [exit('$KILLED')] },
+    ],
   },
   {
     title: 'shares a session by its name, with history and input from both clients',

@@ -58,6 +58,7 @@ async function expectFirst(open: Open, golden: string): Promise<void> {
 export async function runConversation(
   { steps }: Conversation,
   connect: (query: Readonly<Record<string, string>>) => PtyClient,
+  killedCode: null | 137,
 ): Promise<void> {
   const open = new Map<string, Open>()
   const get = (name: string): Open => {
@@ -75,7 +76,11 @@ export async function runConversation(
       open.set(step.open, { client: connect(query), received: 0 })
     } else if ('send' in step) get(step.to).client.send(step.send)
     else if ('startsWith' in step) await expectFirst(get(step.from), step.startsWith)
-    else if ('receive' in step) await receive(get(step.from), step.receive)
+    else if ('receive' in step)
+      await receive(
+        get(step.from),
+        step.receive.map((golden) => golden.replace('$KILLED', String(killedCode))),
+      )
     else if ('close' in step) expect(await get(step.from).client.closed()).toEqual(step.close)
     else await get(step.leave).client.disconnect()
   }

@@ -4,12 +4,15 @@ import { PtyClient } from '@sandwire/testing'
 import { readShell } from '../e2e/support/attached.ts'
 import { type RunningHost, startHost } from '../e2e/support/control.ts'
 import { startSandboxd } from '../e2e/support/sandboxd.ts'
+import { openSpritesServer } from '../e2e/support/sprites-server.ts'
 import type { WireServer } from '../e2e/support/wire-server.ts'
 
 /** A server with the compat API. */
 export interface CompatServer extends AsyncDisposable {
   /** The mode that it reports; sandboxd alone reports none. */
   readonly mode: 'local' | 'sandbox' | undefined
+  /** The exit code of a terminal that SIGKILL ended: null, or what the API of sprites reports. */
+  readonly killedCode: null | 137
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
   /** Opens a terminal; sandboxd alone has no compat sessions. */
   readonly openPty?: (query: Readonly<Record<string, string>>) => PtyClient
@@ -32,6 +35,7 @@ function throughControl(
   }
   return {
     mode,
+    killedCode: null,
     fetch: host.fetch,
     openPty: (query) => new PtyClient(host, `/ws/pty?${new URLSearchParams(query)}`),
     run: (script) => readShell(server, script),
@@ -58,11 +62,23 @@ export async function openSandboxMode(): Promise<CompatServer> {
   return throughControl(host, 'sandbox', host.stop)
 }
 
+/** A host whose sandbox is a sprite of the fake Sprites API. */
+export async function openSpritesMode(): Promise<CompatServer> {
+  const sprites = await openSpritesServer()
+  const host = await startHost({ env: { ...sprites.env, WORKSPACE_MODE: 'sandbox' } })
+  const close = async (): Promise<void> => {
+    await host.stop()
+    await sprites[Symbol.asyncDispose]()
+  }
+  return { ...throughControl(host, 'sandbox', close), killedCode: 137 }
+}
+
 /** sandboxd alone, under the paths that control uses. */
 export async function openSandboxd(): Promise<CompatServer> {
   const sandboxd = await startSandboxd()
   return {
     mode: undefined,
+    killedCode: null,
     fetch: (path, init) => sandboxd.fetch(path.replace(/^\/api\//, '/workspace/compat/'), init),
     run: (script) => readShell(sandboxd, script),
     [Symbol.asyncDispose]: async () => void (await sandboxd.stop()),

@@ -155,7 +155,7 @@ export function createApp(deps: AppDependencies): App {
     nowMs,
   })
   const commands = new CommandPolicy(config.commands)
-  const sessionNames = new SessionNames(deps.sessionTokens, config.provider, nowMs)
+  const sessionNames = new SessionNames(deps.sessionTokens, nowMs)
   const guardOf = (policy: Policy): MiddlewareHandler<AppEnv> => {
     const admit = guard(policy, {
       source: config,

@@ -59,6 +59,10 @@ const HELP: Readonly<Record<string, { readonly type: 'counter' | 'gauge'; readon
     type: 'counter',
     help: 'Ended WebSockets into sprites, by close code.',
   },
+  sandwire_sprites_exec_attaches_total: {
+    type: 'counter',
+    help: 'Terminals of the exec API that were started or attached to, by kind and outcome.',
+  },
   sandwire_objects_constructed_total: { type: 'counter', help: 'Durable Objects constructed, by class.' },
   sandwire_gateway_requests_total: {
     type: 'counter',

@@ -102,10 +102,11 @@ export function runtimeOf(env: Env): Runtime {
 
 async function openTokens(
   secret: string | undefined,
-  { sessionTokenMinutes }: Config,
+  { provider, sessionTokenMinutes }: Config,
 ): Promise<SessionTokens | undefined> {
   if (secret === undefined) return undefined
   return openSessionTokens(decodeSessionKeys(secret), {
+    provider,
     lifeMs: sessionTokenMinutes * 60_000,
     random: (bytes) => crypto.getRandomValues(bytes),
   })
@@ -204,6 +205,7 @@ function createRuntime(env: Env): Runtime {
           nowMs,
           sleep,
           count: (metric, labels, by) => metrics.count(metric, labels, by),
+          log,
         })
   const maker = config.provider === 'host' ? host : (sprites?.health ?? containers)
   return {

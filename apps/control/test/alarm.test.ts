@@ -44,6 +44,7 @@ function open(state: SandboxState = RUNNING) {
       holders: { deliver: does('holders') },
       lifecycle: { poll: does('poll') },
       recheck: { onAlarm: does('recheck') },
+      provider: {},
       collectGarbage: does('garbage'),
       rearm: does('rearm'),
       hold: (work) => void held.push(work.catch(() => undefined)),

@@ -74,6 +74,7 @@ async function leaveMark(query: Query = {}): Promise<{ readonly mark: string; re
 /** With the keys of control. */
 function ownTokens(): Promise<SessionTokens> {
   return openSessionTokens([{ kid: 'k1', bytes: KEY }], {
+    provider: 'host',
     lifeMs: 3_600_000,
     random: (bytes) => crypto.getRandomValues(bytes),
   })
@@ -208,7 +209,7 @@ describe('the name of a session (threat T4)', () => {
     const own = await ownTokens()
     const account = textIn(await ada.get('/api/whoami'), 'account')
     const session = `${sandbox}.${'0'.repeat(26)}`
-    const binding = { provider: 'host', session, kind: 'pty', user: account } as const
+    const binding = { session, kind: 'pty', user: account } as const
     const forged = `${token.slice(0, -4)}AAAA`
     const alive = (await own.read(token, account, Date.now())) ?? ''
     const expired = await own.mint({ ...binding, session: alive }, Date.now() - 3_600_001)

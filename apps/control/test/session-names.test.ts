@@ -131,11 +131,12 @@ describe('a session token', () => {
     const mintAt = async (kid: string, fill: number, nowMs: number): Promise<string> => {
       const keys = [{ kid, bytes: new Uint8Array(32).fill(fill) }] as const
       const options = {
+        provider: 'host',
         lifeMs: 3_600_000,
         random: (each: Uint8Array<ArrayBuffer>) => void crypto.getRandomValues(each),
       }
       const tokens = await openSessionTokens(keys, options)
-      return tokens.mint({ provider: 'host', session: id, kind: 'pipe', user }, nowMs)
+      return tokens.mint({ session: id, kind: 'pipe', user }, nowMs)
     }
     expect((await join(await mintAt('k1', 9, Date.now()), ADA)).text).toBe('open')
     expect((await join(await mintAt('k0', 8, Date.now()), ADA)).text).toBe('open')

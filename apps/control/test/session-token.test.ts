@@ -5,13 +5,13 @@ const SANDBOX = '0'.repeat(32)
 const SESSION = `${SANDBOX}.${'1'.repeat(26)}`
 const NOW = 1_800_000_000_000
 const LIFE_MS = 60 * 60_000
-const BINDING = { provider: 'host', session: SESSION, kind: 'pty', user: 'ada' } as const
+const BINDING = { session: SESSION, kind: 'pty', user: 'ada' } as const
 
 const key = (kid: string, fill: number) => ({ kid, bytes: new Uint8Array(32).fill(fill) })
 const random = (bytes: Uint8Array<ArrayBuffer>): void => void crypto.getRandomValues(bytes)
 const open = (...kids: readonly (readonly [string, number])[]): Promise<SessionTokens> => {
   const [first = key('a', 1), ...rest] = kids.map(([kid, fill]) => key(kid, fill))
-  return openSessionTokens([first, ...rest], { lifeMs: LIFE_MS, random })
+  return openSessionTokens([first, ...rest], { provider: 'host', lifeMs: LIFE_MS, random })
 }
 
 describe('a session token', () => {
@@ -109,8 +109,15 @@ describe('a session token', () => {
 
   test('does not live longer than this server allows, whatever expiry it has', async () => {
     const [first] = [key('a', 1)]
-    const long = await openSessionTokens([first], { lifeMs: LIFE_MS * 24, random })
+    const long = await openSessionTokens([first], { provider: 'host', lifeMs: LIFE_MS * 24, random })
     const token = await long.mint(BINDING, NOW)
+    expect(await (await open()).read(token, 'ada', NOW)).toBeUndefined()
+  })
+
+  test('is invalid on a server with another provider', async () => {
+    const other = await openSessionTokens([key('a', 1)], { provider: 'sprites', lifeMs: LIFE_MS, random })
+    const token = await other.mint(BINDING, NOW)
+    expect(await other.read(token, 'ada', NOW)).toBe(SESSION)
     expect(await (await open()).read(token, 'ada', NOW)).toBeUndefined()
   })
 

@@ -1,5 +1,7 @@
 export * from './agent-program.ts'
+export * from './compat-history.ts'
 export * from './compat-messages.ts'
+export * from './compat-requests.ts'
 export * from './egress.ts'
 export * from './gateway.ts'
 export * from './host-api.ts'

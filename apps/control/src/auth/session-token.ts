@@ -26,7 +26,7 @@ const claimsSchema = z.strictObject({
 
 export type SessionClaims = z.infer<typeof claimsSchema>
 /** The session and the account that a token is issued for. */
-export type SessionBinding = Pick<SessionClaims, 'provider' | 'session' | 'kind' | 'user'>
+export type SessionBinding = Pick<SessionClaims, 'session' | 'kind' | 'user'>
 
 /** Opaque, short-lived names of sessions, each valid for one account. They identify a session and grant nothing. */
 export interface SessionTokens {
@@ -68,19 +68,26 @@ async function decrypt(key: CryptoKey, kid: string, encrypted: Uint8Array<ArrayB
   }
 }
 
+export interface SessionTokenOptions {
+  /** Provider of this server's sandboxes; tokens of another one are invalid. */
+  readonly provider: string
+  readonly lifeMs: number
+  readonly random: (bytes: Uint8Array<ArrayBuffer>) => void
+}
+
 /**
  * Imports the keys: the first one encrypts new tokens, all of them decrypt. AES-GCM hides and authenticates the claims
  * in one step.
  */
 export async function openSessionTokens(
   keys: readonly [SessionKey, ...SessionKey[]],
-  { lifeMs, random }: { readonly lifeMs: number; readonly random: (bytes: Uint8Array<ArrayBuffer>) => void },
+  { provider, lifeMs, random }: SessionTokenOptions,
 ): Promise<SessionTokens> {
   const imported = new Map<string, CryptoKey>()
   for (const key of keys) imported.set(key.kid, await deriveKey(key))
   const [{ kid }] = keys
   return {
-    async mint({ provider, session, kind, user }, nowMs) {
+    async mint({ session, kind, user }, nowMs) {
       const key = imported.get(kid)
       if (key === undefined) throw new Error('The first key was not imported')
       const claims: SessionClaims = {
@@ -112,9 +119,11 @@ export async function openSessionTokens(
       if (key === undefined || encrypted === undefined) return undefined
       const claims = claimsSchema.safeParse(await decrypt(key, name, encrypted))
       if (!claims.success) return undefined
-      const { session, workspace, expires, issued, user: owner } = claims.data
+      const { session, workspace, expires, issued, user: owner, provider: origin } = claims.data
       const isNow = nowMs < expires && expires - issued <= lifeMs
-      return isNow && owner === user && sandboxIdOf(session) === workspace ? session : undefined
+      return isNow && owner === user && origin === provider && sandboxIdOf(session) === workspace
+        ? session
+        : undefined
     },
   }
 }

@@ -1,5 +1,7 @@
 import type { HostHealth, SandboxStatus, StartSpec } from '@sandwire/internal-api'
-import type { StopReason } from '@sandwire/protocol'
+import type { Role, StopReason } from '@sandwire/protocol'
+import type { Selector } from '../sandbox/revocation.ts'
+import type { SessionFacts } from '../sandbox/session-view.ts'
 import type { ListedVersion } from '../versions/version-store.ts'
 
 /** What remains after an event. */
@@ -37,6 +39,54 @@ export interface ProviderCheckpoints {
   restore(id: string, number: number): Promise<void>
 }
 
+/** A terminal to start. */
+export interface TerminalStart {
+  /** Command template; absent: the shell. */
+  readonly template?: string
+  readonly cmd?: string
+  readonly args: readonly string[]
+  /** Folder below the workspace. */
+  readonly cwd?: string
+  readonly env: Readonly<Record<string, string>>
+  /** How long it outlives its last client. */
+  readonly keepSeconds: number
+  /** 0: no limit. */
+  readonly lifetimeSeconds: number
+  readonly idleSeconds: number
+}
+
+/** A client of `/ws/pty` that was authorized. */
+export interface TerminalRequest {
+  readonly session: string
+  /** Absent: the terminal exists. */
+  readonly start?: TerminalStart
+  /** The session's name for the client. */
+  readonly name: string
+  readonly userName: string
+  readonly authorization: { readonly identity: string; readonly login?: string; readonly grant?: string }
+  readonly authority: Role
+  /** The role in a terminal that a template started, where that is more. */
+  readonly templateRole?: Role
+  readonly heartbeatSeconds: number
+  readonly requestId: string
+}
+
+/** Terminals that a provider runs itself; used for the compat API instead of those of sandboxd. */
+export interface ProviderTerminals {
+  has(session: string): boolean
+  /** Starts or joins a terminal; returns the response that opens the client's WebSocket. Throws `session_not_found`. */
+  open(request: TerminalRequest): Promise<Response>
+  list(): readonly SessionFacts[]
+  /** Ends its process. Ending nothing is not an error. */
+  end(session: string): Promise<void>
+  /** Closes the connections that match every given field. */
+  disconnect(selector: Selector): void
+  /** Ends terminals whose time is over. */
+  collect(): Promise<void>
+  /** When `collect` must be called; undefined: never. */
+  nextMs(): number | undefined
+}
+
 /**
  * Starts, stops and reaches sandboxes. Every method may be called at any time and concurrently. They throw
  * `provider_unavailable` when there is no response, and `sandbox_failed` when the operation failed.
@@ -46,6 +96,7 @@ export interface Provider {
   /** `stop` passes its reason on to sandboxd. */
   readonly deliversStopReason: boolean
   readonly checkpoints?: ProviderCheckpoints
+  readonly terminals?: ProviderTerminals
   /** Starts the sandbox unless it runs; concurrent calls share one start. */
   start(spec: StartSpec, requestId: string): Promise<SandboxStatus>
   status(id: string, requestId: string): Promise<SandboxStatus>

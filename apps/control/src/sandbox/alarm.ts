@@ -1,5 +1,6 @@
 import { KeyedSerializer } from '@sandwire/async'
 import type { AuditLog } from './audit-log.ts'
+import type { Provider } from '../providers/provider.ts'
 import type { HolderIndex } from './holder-index.ts'
 import type { SandboxLifecycle } from './lifecycle.ts'
 import type { RecheckAuthorization } from './recheck-authorization.ts'
@@ -47,6 +48,7 @@ export interface AlarmDependencies {
   readonly holders: Pick<HolderIndex, 'deliver'>
   readonly lifecycle: Pick<SandboxLifecycle, 'poll'>
   readonly recheck: Pick<RecheckAuthorization, 'onAlarm'>
+  readonly provider: Pick<Provider, 'terminals'>
   /** Deletes stored files that nothing needs, when that is due. */
   readonly collectGarbage: () => Promise<void>
   /** Sets the alarm for what is pending beside the lifecycle. */
@@ -61,7 +63,7 @@ export interface AlarmDependencies {
  * that the runtime fires the alarm again.
  */
 export async function onAlarm(deps: AlarmDependencies): Promise<void> {
-  const { store, revocation, audit, holders, lifecycle, recheck, collectGarbage, rearm } = deps
+  const { store, revocation, audit, holders, lifecycle, recheck, provider, collectGarbage, rearm } = deps
   const { hold, mintRequestId } = deps
   // First, and not awaited: nothing may delay a revocation, and it delays nothing.
   hold(revocation.onAlarm())
@@ -70,7 +72,9 @@ export async function onAlarm(deps: AlarmDependencies): Promise<void> {
   const polls = isStopped ? [] : [() => lifecycle.poll(mintRequestId()), () => recheck.onAlarm()]
   const failures: unknown[] = []
   // The fired alarm is gone, and a step may set the next one for much later: a crash before the end must not delay what is pending.
-  for (const step of [rearm, () => audit.deliver(), () => holders.deliver(), ...polls, collectGarbage, rearm])
+  const collectTerminals = async (): Promise<void> => provider.terminals?.collect()
+  const deliveries = [() => audit.deliver(), () => holders.deliver()]
+  for (const step of [rearm, ...deliveries, ...polls, collectTerminals, collectGarbage, rearm])
     await step().catch((error: unknown) => void failures.push(error))
   if (failures.length > 0) throw failures[0]
 }

@@ -86,6 +86,11 @@ export class SandboxLifecycle {
     return this.#record.id
   }
 
+  /** Environment of the sandbox's processes. */
+  get env(): Readonly<Record<string, string>> {
+    return settingsWithin(this.#record.settings, this.#deps.ceilings).env
+  }
+
   /** Creates the record unless it exists. */
   async create(record: Pick<SandboxRecord, 'id' | 'owner' | 'name' | 'settings'>): Promise<SandboxView> {
     const { store, nowMs } = this.#deps
@@ -235,7 +240,7 @@ export class SandboxLifecycle {
 
   /** Reads the sessions of a running sandbox and updates the index. */
   async readActivity(running: Running, requestId: string): Promise<readonly SessionFacts[]> {
-    const { store, sandboxd, refusals, nowMs } = this.#deps
+    const { store, sandboxd, provider, refusals, nowMs } = this.#deps
     const { id } = this.#record
     const path = '/activity'
     const connections = store.recheckedConnections.all()
@@ -243,8 +248,9 @@ export class SandboxLifecycle {
       method: 'GET',
       path,
     })
-    const sessions = decodeActivity(response, id, nowMs())
-    if (sessions === undefined) throw invalidResponse()
+    const own = decodeActivity(response, id, nowMs())
+    if (own === undefined) throw invalidResponse()
+    const sessions = [...own, ...(provider.terminals?.list() ?? [])]
     for (const session of sessions) store.touch(lastActivityOf(session))
     const alive = new Set(sessions.map((session) => session.id))
     for (const session of sessionPins(store.pins())) if (!alive.has(session)) store.removePin(session)

@@ -13,6 +13,7 @@ import type { GrantRecord, HeldGrant } from './grants.ts'
 import type { Authorized } from './lifecycle.ts'
 import { openParts, type SandboxParts } from './parts.ts'
 import { callOfHeader, closeSocket, passThrough } from './pass-through.ts'
+import { openTerminal, runsInTerminal, terminalRequestOf } from './terminal-request.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
 import { restoreVersion } from './restore-version.ts'
 import type { RevocationEvent } from './revocation.ts'
@@ -390,7 +391,7 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#audited(
       call,
       attachEvent(call),
-      ({ sessions, lifecycle, revocation, recheck }, recordDone) =>
+      ({ sessions, lifecycle, provider: { terminals }, revocation, recheck }, recordDone) =>
         sessions.reach(call, options, async ({ address }, sandboxd, caller) => {
           // Joining is not activity: a forgotten tab that reconnects would keep the sandbox running.
           if (options.mayStart) {
@@ -398,7 +399,10 @@ export class SandboxObject extends DurableObject<Env> {
             this.#store.touch(Date.now())
           }
           const connection = await recheck.prepare(call, caller.grant)
-          const opened = await passThrough(address, sandboxd, caller, call)
+          const opened =
+            terminals !== undefined && runsInTerminal(terminals, call)
+              ? await openTerminal(terminals, terminalRequestOf(call, caller, lifecycle.env))
+              : await passThrough(address, sandboxd, caller, call)
           try {
             recheck.add(connection)
             // The process was started even if the connection fails now.

@@ -97,6 +97,9 @@ export async function openParts(
   const provider = providerOf({
     container: ctx.container,
     store: store.container,
+    execs: store.execs,
+    sandbox: () => store.read()?.id ?? '',
+    wakeBy: (atMs) => hold(alarm.setBy(atMs)),
     savesFiles: segments !== undefined,
     hasInternet: env.OUTSIDE === undefined,
     egressFor: (network) => ctx.exports.Egress({ props: { sandbox: store.read()?.id ?? '', network } }),
@@ -163,9 +166,13 @@ export async function openParts(
 
   /** When the alarm must fire for what does not depend on the lifecycle. */
   const nextMs = (): number | undefined => {
-    const times = [revocation.nextMs(), audit.nextMs(), holders.nextMs(), garbage.nextMs()].filter(
-      (time) => time !== undefined,
-    )
+    const times = [
+      revocation.nextMs(),
+      audit.nextMs(),
+      holders.nextMs(),
+      garbage.nextMs(),
+      provider.terminals?.nextMs(),
+    ].filter((time) => time !== undefined)
     return times.length === 0 ? undefined : Math.min(...times)
   }
   const rearm = async (): Promise<void> => {
@@ -314,6 +321,7 @@ export async function openParts(
   const sessions = new SandboxSessions({
     lifecycle,
     store,
+    terminals: provider.terminals,
     sandboxd,
     budget,
     timeouts: config.sessions,
@@ -345,7 +353,7 @@ export async function openParts(
   })
   const ptySessions = new PtySessions({
     aliases: store.aliases,
-    names: new SessionNames(sessionTokens, config.provider, nowMs),
+    names: new SessionNames(sessionTokens, nowMs),
     mintAlias: mintId,
   })
   const openStatus = (authorization: Authorization): ReadableStream<Uint8Array> =>

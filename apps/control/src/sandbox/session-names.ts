@@ -12,12 +12,10 @@ const TOKEN_HEADER = 'sandwire-session-token'
 /** Session tokens, which clients can use in place of session ids. */
 export class SessionNames {
   readonly #tokens: SessionTokens | undefined
-  readonly #provider: string
   readonly #nowMs: () => number
 
-  constructor(tokens: SessionTokens | undefined, provider: string, nowMs: () => number) {
+  constructor(tokens: SessionTokens | undefined, nowMs: () => number) {
     this.#tokens = tokens
-    this.#provider = provider
     this.#nowMs = nowMs
   }
 
@@ -34,7 +32,7 @@ export class SessionNames {
     { id, mode }: { readonly id: string; readonly mode: 'pipe' | 'pty' },
     user: string,
   ): Promise<{ readonly token?: string }> {
-    const binding = { provider: this.#provider, session: id, kind: mode, user }
+    const binding = { session: id, kind: mode, user }
     const token = await this.#tokens?.mint(binding, this.#nowMs())
     return token === undefined ? {} : { token }
   }

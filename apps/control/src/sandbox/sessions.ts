@@ -2,6 +2,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { limitTimeouts, type SessionTimeouts } from '../session-settings.ts'
 import { readBoundedBytes } from '../http/read-bounded.ts'
+import type { ProviderTerminals } from '../providers/provider.ts'
 import { type Access, type Need, NEEDS } from './access.ts'
 import type { AttachCall, SandboxCall } from './call.ts'
 import type { Running, SandboxLifecycle } from './lifecycle.ts'
@@ -71,6 +72,8 @@ export interface ExecResult {
 export interface SessionsDependencies {
   readonly lifecycle: SandboxLifecycle
   readonly store: SandboxStore
+  /** Terminals that the provider runs. */
+  readonly terminals?: ProviderTerminals | undefined
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** Limits the output sent to each account. */
   readonly budget: OutputBudget
@@ -208,7 +211,9 @@ export class SandboxSessions {
     return withPin(await this.show(call, session), this.#deps.store.pins())
   }
 
-  show(call: SandboxCall, session: string): Promise<SessionFacts> {
+  async show(call: SandboxCall, session: string): Promise<SessionFacts> {
+    const terminal = this.#terminal(call, 'watch', session)
+    if (terminal !== undefined) return terminal
     return this.#existing(call, { need: 'watch', session }, async (running, sandboxd, caller) =>
       this.#decode(
         await sandboxd.request(running.address, caller, { method: 'GET', path: `/sessions/${session}` }),
@@ -216,7 +221,12 @@ export class SandboxSessions {
     )
   }
 
-  end(call: SandboxCall, session: string): Promise<SessionFacts> {
+  async end(call: SandboxCall, session: string): Promise<SessionFacts> {
+    const terminal = this.#terminal(call, 'work', session)
+    if (terminal !== undefined) {
+      await this.#deps.terminals?.end(session)
+      return { ...terminal, state: 'gone' }
+    }
     return this.#existing(call, { need: 'work', session }, async (running, sandboxd, caller) =>
       this.#decode(
         await sandboxd.request(running.address, caller, { method: 'DELETE', path: `/sessions/${session}` }),
@@ -288,6 +298,14 @@ export class SandboxSessions {
     const { address } = await lifecycle.ready(requestId, false)
     const path = `/sessions/${session}`
     await sandboxd(lifecycle.id).request(address, controlItself(requestId), { method: 'DELETE', path })
+  }
+
+  /** A terminal that the provider runs. */
+  #terminal(call: SandboxCall, need: Need, session: string): SessionFacts | undefined {
+    const { lifecycle, terminals } = this.#deps
+    const found = terminals?.list().find(({ id }) => id === session)
+    if (found !== undefined) lifecycle.authorize(call, need, session)
+    return found
   }
 
   /** A request for an existing session never starts the sandbox. */

@@ -1,6 +1,7 @@
 import { isIssuedBefore } from '../auth/identity.ts'
 import { SESSION_ALIAS_SCHEMA, SessionAliases } from '../compat/session-aliases.ts'
 import { Outbox, OUTBOX_SCHEMA } from '../outbox/outbox.ts'
+import { ExecStore } from '../providers/sprites/exec-store.ts'
 import { CONTAINER_SCHEMA, ContainerStore } from '../providers/container/container-store.ts'
 import {
   type Exec,
@@ -385,6 +386,8 @@ export class SandboxStore {
   /** Connections that sandboxd must close. */
   readonly disconnectOutbox: Outbox
   readonly container: ContainerStore
+  /** Terminals that the provider runs. */
+  readonly execs: ExecStore
   /** Saved versions of its files. */
   readonly versions: VersionStore
 
@@ -400,6 +403,7 @@ export class SandboxStore {
     this.auditOutbox = new Outbox(exec, AUDIT_OUTBOX)
     this.disconnectOutbox = new Outbox(exec, DISCONNECT_OUTBOX)
     this.container = new ContainerStore(exec)
+    this.execs = new ExecStore(exec)
     this.versions = new VersionStore(exec)
     if (hasSchema(sql)) this.#createTables()
   }

@@ -1,10 +1,13 @@
 import { Database } from 'bun:sqlite'
 import { createConnection, type Socket } from 'node:net'
 import { type FakeSprites, openFakeSprites } from '@sandwire/testing/fake-sprites'
+import { createLog } from '../../src/log.ts'
 import { Breaker } from '../../src/providers/breaker.ts'
 import { CONTAINER_SCHEMA, ContainerStore } from '../../src/providers/container/container-store.ts'
 import { SpritesApi } from '../../src/providers/sprites/api.ts'
 import type { ByteDuplex } from '../../src/providers/sprites/byte-duplex.ts'
+import { ExecStore } from '../../src/providers/sprites/exec-store.ts'
+import type { ClientHandlers } from '../../src/providers/sprites/terminals.ts'
 import { SpritesProvider, type SpritesProviderDependencies } from '../../src/providers/sprites/sprites.ts'
 import { sqlOf } from './bun-sql.ts'
 
@@ -53,7 +56,56 @@ Bun.serve({ port: '"$port"', hostname: "127.0.0.1", fetch: (request) => {
 } })'
 `
 
+/** The client's end of a WebSocket pair. */
+export class FakeClient {
+  readonly messages: Readonly<Record<string, unknown>>[] = []
+  closed: { readonly code: number | undefined; readonly reason: string | undefined } | undefined
+  readonly #handlers: ClientHandlers
+
+  constructor(handlers: ClientHandlers) {
+    this.#handlers = handlers
+  }
+
+  /** What control holds of it. */
+  readonly socket = {
+    send: (text: string | Uint8Array) =>
+      void this.messages.push(JSON.parse(String(text)) as Readonly<Record<string, unknown>>),
+    close: (code?: number, reason?: string) => void (this.closed ??= { code, reason }),
+  }
+
+  send(message: object | string): void {
+    this.#handlers.message(typeof message === 'string' ? message : JSON.stringify(message))
+  }
+
+  type(data: string): void {
+    this.send({ type: 'input', data })
+  }
+
+  disconnect(): void {
+    this.#handlers.closed(1000, '')
+  }
+
+  /** Joined data of its messages of one type. */
+  text(type: 'output' | 'history' | 'error'): string {
+    return this.messages.flatMap((each) => (each['type'] === type ? [String(each['data'])] : [])).join('')
+  }
+
+  first(type: string): Readonly<Record<string, unknown>> | undefined {
+    return this.messages.find((each) => each['type'] === type)
+  }
+}
+
+/** Id of the sandbox under test. */
+export const SANDBOX = '0'.repeat(32)
+
 export interface SpritesUnderTest extends AsyncDisposable {
+  /** Clients of terminals, in the order in which they were accepted. */
+  readonly clients: FakeClient[]
+  /** When `collect` was asked for. */
+  readonly wakes: number[]
+  /** Lines of control's log. */
+  readonly logged: string[]
+  readonly execs: ExecStore
   readonly api: FakeSprites
   readonly provider: SpritesProvider
   readonly breaker: Breaker
@@ -85,6 +137,10 @@ export async function openSpritesProvider(
   for (const statement of CONTAINER_SCHEMA) sql.exec(statement)
   const store = new ContainerStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
   const breaker = new Breaker()
+  const clients: FakeClient[] = []
+  const wakes: number[] = []
+  const logged: string[] = []
+  const execs = new ExecStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
   const counts = new Map<string, number>()
   const settings = {
     baseUrl: api.url,
@@ -111,6 +167,17 @@ export async function openSpritesProvider(
       },
       api: client,
       store,
+      execs,
+      sandbox: () => SANDBOX,
+      log: createLog((line) => void logged.push(line), Date.now),
+      hold: (work) => void work.catch(() => undefined),
+      wakeBy: (atMs) => void wakes.push(atMs),
+      yieldTurn: () => Bun.sleep(0),
+      acceptClient: (handlers) => {
+        const client = new FakeClient(handlers)
+        clients.push(client)
+        return { socket: client.socket, response: new Response(null) }
+      },
       savesFiles: false,
       sleep,
       mintEpoch: () => crypto.randomUUID(),
@@ -128,6 +195,10 @@ export async function openSpritesProvider(
   return {
     api,
     provider,
+    clients,
+    wakes,
+    logged,
+    execs,
     request,
     breaker,
     counts,

@@ -8,7 +8,7 @@ import {
   type ValidationProblem,
   withMessages,
 } from './responses.ts'
-import { readJson } from '../http/request-body.ts'
+import { parseJson, readBytes } from '../http/request-body.ts'
 import { respondJson } from '../http/respond.ts'
 import type { Entry, Files } from '../workspace/files.ts'
 import { pathIn } from '../workspace/beneath/path.ts'
@@ -125,9 +125,10 @@ async function read(call: WorkspaceCall, { workspace }: Dependencies): Promise<R
 async function readBody(
   request: Request,
 ): Promise<{ readonly body: unknown } | { readonly problems: readonly ValidationProblem[] }> {
-  if (request.body === null) return { body: undefined }
   try {
-    return { body: await readJson(request, MAX_BODY_BYTES) }
+    const bytes = await readBytes(request, MAX_BODY_BYTES)
+    // A chunked body may be empty.
+    return { body: bytes.length === 0 ? undefined : parseJson(bytes) }
   } catch (caught) {
     if (!(caught instanceof SandwireError && caught.code === 'bad_request')) throw caught
     const ctx = { error: 'Expecting value' }

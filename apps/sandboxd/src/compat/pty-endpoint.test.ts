@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { OutputLog } from '@sandwire/protocol'
-import { HISTORY_BYTES, historyBefore, PtyEndpoint } from './pty-endpoint.ts'
+import { COMPAT_HISTORY_BYTES } from '@sandwire/internal-api'
+import { historyBefore, PtyEndpoint } from './pty-endpoint.ts'
 
 const text = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes)
 
@@ -18,8 +19,8 @@ test('history is the whole output up to the offset, while that is short', () => 
 test('history is bounded, and starts with a line', () => {
   const log = logOf(...Array.from({ length: 3_000 }, () => `\u001b[31m${'x'.repeat(94)}\n`))
   const history = historyBefore(log, log.end)
-  expect(history.byteLength).toBeGreaterThanOrEqual(HISTORY_BYTES - 100)
-  expect(history.byteLength).toBeLessThanOrEqual(HISTORY_BYTES)
+  expect(history.byteLength).toBeGreaterThanOrEqual(COMPAT_HISTORY_BYTES - 100)
+  expect(history.byteLength).toBeLessThanOrEqual(COMPAT_HISTORY_BYTES)
   expect(text(history)).toStartWith('\u001b[31mx')
 })
 
@@ -28,7 +29,7 @@ test('history of one endless line starts with a whole character', () => {
     const log = logOf('x'.repeat(shift), '😀'.repeat(60_000))
     const history = historyBefore(log, log.end)
     expect(text(history)).toStartWith('😀')
-    expect(history.byteLength).toBeGreaterThan(HISTORY_BYTES - 4)
+    expect(history.byteLength).toBeGreaterThan(COMPAT_HISTORY_BYTES - 4)
   }
 })
 

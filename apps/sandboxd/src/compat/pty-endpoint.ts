@@ -1,4 +1,9 @@
-import { compatCloseOfError, encodeCompatMessage } from '@sandwire/internal-api'
+import {
+  COMPAT_HISTORY_BYTES,
+  compatCloseOfError,
+  encodeCompatMessage,
+  findTextStart,
+} from '@sandwire/internal-api'
 import { type OutputLog, SandwireError } from '@sandwire/protocol'
 import type { AdaptedSession, CompatEndpoint } from '../attach-handler.ts'
 import type { ConnectionAdapter, RefuseSocket } from '../attach-socket.ts'
@@ -11,14 +16,6 @@ import {
   takeParameter,
   takePingMs,
 } from './session-adapter.ts'
-
-/** Output that a client gets of the time before it joined. */
-export const HISTORY_BYTES = 200_000
-/** How far into the history the end of a line is searched for. */
-const LINE_BYTES = 4 * 1024
-/** Continuation bytes of a UTF-8 character, at most. */
-const MAX_UTF8_TAIL = 3
-const NEWLINE = 0x0a
 
 /** Control forwards `/ws/pty` to this path. */
 export const PTY_PATH = '/envelopes/pty'
@@ -95,7 +92,7 @@ export class PtyEndpoint implements CompatEndpoint {
 
 /** The output up to `end`, as much of it as the log holds and a client gets. */
 export function historyBefore(log: Pick<OutputLog, 'start' | 'read'>, end: number): Uint8Array {
-  const from = Math.max(log.start, end - HISTORY_BYTES)
+  const from = Math.max(log.start, end - COMPAT_HISTORY_BYTES)
   const bytes = new Uint8Array(Math.max(0, end - from))
   let at = from
   while (at < end) {
@@ -105,17 +102,4 @@ export function historyBefore(log: Pick<OutputLog, 'start' | 'read'>, end: numbe
     at = slice.end
   }
   return from === 0 ? bytes : bytes.subarray(findTextStart(bytes))
-}
-
-/** Where truncated output can be shown from: after a newline, where no escape sequence continues, or, in a long line, at the next character. */
-function findTextStart(bytes: Uint8Array): number {
-  const newline = bytes.subarray(0, LINE_BYTES).indexOf(NEWLINE)
-  if (newline >= 0) return newline + 1
-  let at = 0
-  while (at < MAX_UTF8_TAIL && isContinuation(bytes[at])) at += 1
-  return at
-}
-
-function isContinuation(byte: number | undefined): boolean {
-  return byte !== undefined && byte >> 6 === 0b10
 }

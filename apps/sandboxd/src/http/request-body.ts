@@ -6,7 +6,11 @@ const MAX_BODY_BYTES = 256 * 1024
 
 /** The JSON body of a request; throws `frame_too_large` and `bad_request`. Holds at most `maxBytes` of it. */
 export async function readJson(request: Request, maxBytes = MAX_BODY_BYTES): Promise<unknown> {
-  const bytes = await readBytes(request, maxBytes)
+  return parseJson(await readBytes(request, maxBytes))
+}
+
+/** Throws `bad_request`. */
+export function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {

@@ -1,11 +1,17 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { Provider } from '../provider.ts'
+import type { ExecStore } from '../sprites/exec-store.ts'
 import type { ContainerStore } from './container-store.ts'
 import { type ContainerEngine, ContainerProvider } from './container.ts'
 import { type Interceptor, type NetworkContext, openNetwork } from './open-network.ts'
 
 /** What a sandbox's object passes to the provider of its container. */
 export interface ContainerContext extends NetworkContext<Fetcher> {
+  /** Id of the sandbox. */
+  readonly sandbox: () => string
+  readonly execs: ExecStore
+  /** Has the object's alarm fire at this time or sooner. */
+  readonly wakeBy: (atMs: number) => void
   /** `ctx.container`; undefined where the class has none. */
   readonly container: (ContainerEngine & Interceptor<Fetcher>) | undefined
   readonly store: ContainerStore

@@ -51,6 +51,13 @@ export interface SpriteCheckpoint {
   readonly comment: string | undefined
 }
 
+/** A process of the exec API that runs. */
+export interface RunningExec {
+  readonly id: string
+  readonly createdMs: number
+  readonly command: string
+}
+
 interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below `/v1/sprites`. */
@@ -177,6 +184,27 @@ export class SpritesApi {
     return new Uint8Array(output).at(-1) ?? 255
   }
 
+  /** The processes that were started by exec. */
+  async execs(sprite: string): Promise<readonly RunningExec[]> {
+    const listed = fieldOf(
+      await this.#json({ method: 'GET', path: `/${sprite}/exec`, isIdempotent: true }),
+      'sessions',
+    )
+    if (!Array.isArray(listed)) throw new SpritesError('invalid_response')
+    return listed.flatMap((each: unknown) => {
+      const id = textOf(each, 'id')
+      const createdMs = Date.parse(textOf(each, 'created') ?? '')
+      const isValid = id !== undefined && /^[A-Za-z0-9_-]{1,64}$/.test(id) && !Number.isNaN(createdMs)
+      return isValid ? [{ id, createdMs, command: textOf(each, 'command') ?? '' }] : []
+    })
+  }
+
+  /** Signals a process of exec, and kills it if it still runs after the time. One that has ended is not an error. */
+  async signalExec(sprite: string, id: string, signal: string, timeoutSeconds: number): Promise<void> {
+    const path = `/${sprite}/exec/${id}/kill?signal=${signal}&timeout=${timeoutSeconds}s`
+    await this.#send({ method: 'POST', path, accepts: [404, 410], isIdempotent: true }, discard)
+  }
+
   async checkpoint(sprite: string, comment: string | undefined): Promise<void> {
     const body = JSON.stringify(comment === undefined ? {} : { comment })
     await this.#stream({ method: 'POST', path: `/${sprite}/checkpoint`, body, timeoutMs: SLOW_MS })
@@ -198,6 +226,35 @@ export class SpritesApi {
     await this.#stream({ method: 'POST', path, timeoutMs: SLOW_MS })
   }
 
+  /** Opens a connection, repeated while that may help. */
+  open<T>(open: () => Promise<T>, isWorthRetrying: (error: unknown) => boolean): Promise<T> {
+    return this.#retry(() => this.#guard(open), isWorthRetrying)
+  }
+
+  #retry<T>(run: () => Promise<T>, isWorthRetrying: (error: unknown) => boolean): Promise<T> {
+    const { breaker, sleep, random } = this.#deps
+    return retryIdempotent(run, {
+      isWorthRetrying: (error) => breaker.state.kind === 'closed' && isWorthRetrying(error),
+      sleep,
+      random,
+    })
+  }
+
+  /** Any answer of the API counts as success for the circuit breaker. */
+  async #guard<T>(run: () => Promise<T>): Promise<T> {
+    const { breaker, nowMs } = this.#deps
+    if (!breaker.admit(nowMs())) throw new SpritesError('unreachable')
+    try {
+      const value = await run()
+      breaker.succeeded()
+      return value
+    } catch (error) {
+      if (isUnreachable(error)) breaker.failed(nowMs())
+      else breaker.succeeded()
+      throw error
+    }
+  }
+
   /** Undefined for a status of `accepts`. */
   #json(call: Call): Promise<unknown> {
     return this.#send(call, async (response, signal) => {
@@ -216,34 +273,21 @@ export class SpritesApi {
   }
 
   #send<T>(call: Call, read: Read<T>): Promise<T> {
-    return retryIdempotent(() => this.#sendOnce(call, read), {
-      isWorthRetrying: (error) =>
-        call.isIdempotent === true &&
-        this.#deps.breaker.state.kind === 'closed' &&
-        error instanceof SpritesError &&
-        error.problem === 'unreachable',
-      sleep: this.#deps.sleep,
-      random: this.#deps.random,
-    })
+    return this.#retry(
+      () => this.#sendOnce(call, read),
+      (error) => call.isIdempotent === true && isUnreachable(error),
+    )
   }
 
-  /** Any answer of the API counts as success for the circuit breaker. */
-  async #sendOnce<T>(call: Call, read: Read<T>): Promise<T> {
-    const { breaker, nowMs } = this.#deps
-    if (!breaker.admit(nowMs())) throw new SpritesError('unreachable')
-    try {
+  #sendOnce<T>(call: Call, read: Read<T>): Promise<T> {
+    return this.#guard(async () => {
       const deadline = { ms: call.timeoutMs ?? CALL_MS, late: () => new SpritesError('unreachable') }
       const value = await withDeadline(deadline, async (signal) =>
         read(await this.#fetch(call, signal), signal),
       )
       if (value === undefined) throw new SpritesError('invalid_response')
-      breaker.succeeded()
       return value
-    } catch (error) {
-      if (error instanceof SpritesError && error.problem === 'unreachable') breaker.failed(nowMs())
-      else breaker.succeeded()
-      throw error
-    }
+    })
   }
 
   async #fetch({ method, path, body, accepts = [] }: Call, signal: AbortSignal): Promise<Response> {
@@ -268,6 +312,12 @@ export class SpritesApi {
     await discard(response)
     throw problemOf(response.status)
   }
+}
+
+/** The API did not respond, or refused because it is busy. */
+export function isUnreachable(error: unknown): boolean {
+  if (error instanceof SpritesError) return error.problem === 'unreachable'
+  return error instanceof SandwireError && error.code === 'sandbox_unreachable'
 }
 
 /** Reads a response; undefined when it is malformed. */

@@ -1,11 +1,22 @@
 /** Name of the service that runs sandboxd in a sprite. */
 export const SERVICE = 'sandwire'
 /** The user's files; the only folder that is served. */
-const WORKSPACE = '/home/sprite/workspace'
+export const WORKSPACE = '/home/sprite/workspace'
 /** Program and state of sandboxd. */
 const SERVICE_ROOT = '/srv/workspace-api'
 export const PROGRAM = `${SERVICE_ROOT}/sandboxd`
 export const START_SCRIPT = `${SERVICE_ROOT}/start.sh`
+
+/** Command search path in a sprite; the API replaces its own environment when one is given. */
+export const SPRITE_PATH =
+  '/home/sprite/.local/bin:/.sprite/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+/** Starts the shell of terminals; operators may replace it by one of their own. */
+export const SHELL_PROFILE = `${SERVICE_ROOT}/profiles/shell`
+export const SHELL_PROFILE_TEXT = `#!/bin/sh
+cd '${WORKSPACE}' || exit 1
+exec bash -l "$@"
+`
 
 /** Starts sandboxd as a service of a sprite; the environment is that of `startupEnv`, with the port. */
 export const START_SCRIPT_TEXT = `#!/bin/sh
@@ -42,7 +53,7 @@ if [ "$(id -u)" = 0 ] && id sprite >/dev/null 2>&1; then
   set -- "$@" --run-as "$(id -u sprite):$(id -g sprite)"
 fi
 exec env -i HOME=/home/sprite SHELL=/bin/bash LANG="\${LANG:-C.UTF-8}" \\
-  PATH=/home/sprite/.local/bin:/.sprite/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \\
+  PATH=${SPRITE_PATH} \\
   "$root/sandboxd" "$@"
 `
 

@@ -2,13 +2,15 @@ import { connect } from 'cloudflare:sockets'
 import { type Provider } from '../provider.ts'
 import type { Config } from '../../config.ts'
 import type { Env } from '../../env.ts'
+import type { Log } from '../../log.ts'
 import { SandboxdClient } from '../../sandbox/sandboxd-client.ts'
 import type { Signer } from '../../signer.ts'
 import type { Breaker } from '../breaker.ts'
 import type { ContainerStore } from '../container/container-store.ts'
 import { SpritesApi } from './api.ts'
 import { openDuplex } from './byte-duplex.ts'
-import { Relay } from './relay.ts'
+import type { ExecStore } from './exec-store.ts'
+import { Relay, type RelayedSocket } from './relay.ts'
 import {
   type AcceptOptions,
   checkSprites,
@@ -17,6 +19,7 @@ import {
   type SpritesProviderDependencies,
   spritesHealth,
 } from './sprites.ts'
+import type { ClientHandlers } from './terminals.ts'
 import type { WebSocketClient } from './websocket-client.ts'
 
 export interface OpenSpritesDependencies {
@@ -27,13 +30,34 @@ export interface OpenSpritesDependencies {
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly count: SpritesProviderDependencies['count']
+  readonly log: Log
 }
 
 /** What a sandbox's object passes to its provider. */
 interface SpritesContext {
   readonly store: ContainerStore
+  readonly execs: ExecStore
+  readonly sandbox: () => string
   readonly savesFiles: boolean
   readonly hold: (work: Promise<unknown>) => void
+  readonly wakeBy: (atMs: number) => void
+}
+
+/** A WebSocket pair: one end for the response to the client, the other held here. */
+function acceptClient({ message, closed }: ClientHandlers): {
+  readonly socket: RelayedSocket
+  readonly response: Response
+} {
+  const { 0: client, 1: server } = new WebSocketPair()
+  server.accept()
+  server.binaryType = 'arraybuffer'
+  server.addEventListener('message', ({ data }) => {
+    if (typeof data === 'string') message(data)
+    else if (data instanceof ArrayBuffer) message(new Uint8Array(data))
+  })
+  server.addEventListener('close', ({ code, reason }) => closed(code, reason))
+  server.addEventListener('error', () => closed(DISCONNECTED, ''))
+  return { socket: server, response: new Response(null, { status: 101, webSocket: client }) }
 }
 
 /** The response that gives a client one end of a WebSocket pair; the other end is relayed. */
@@ -42,22 +66,17 @@ function relaySocket(
   { hasWindows, register }: AcceptOptions,
   { hold, count }: Pick<SpritesContext, 'hold'> & Pick<OpenSpritesDependencies, 'count'>,
 ): Response {
-  const { 0: client, 1: server } = new WebSocketPair()
-  server.accept()
-  server.binaryType = 'arraybuffer'
+  const { socket: server, response } = acceptClient({
+    message: (message) => relay.receive(message),
+    closed: (code, reason) => relay.clientClosed(code, reason),
+  })
   const ended = register(() => relay.end(DISCONNECTED, ''))
   const relay = new Relay(server, socket, hasWindows, (code) => {
     count('sandwire_sprites_disconnects_total', { code: String(code) })
     ended()
   })
-  server.addEventListener('message', ({ data }) => {
-    if (typeof data === 'string') relay.receive(data)
-    else if (data instanceof ArrayBuffer) relay.receive(new Uint8Array(data))
-  })
-  server.addEventListener('close', ({ code, reason }) => relay.clientClosed(code, reason))
-  server.addEventListener('error', () => relay.clientClosed(DISCONNECTED, ''))
   hold(relay.run())
-  return new Response(null, { status: 101, webSocket: client, headers: socket.headers })
+  return new Response(null, { status: 101, webSocket: response.webSocket, headers: socket.headers })
 }
 
 /** Clients resume after it. */
@@ -72,6 +91,7 @@ export function openSprites({
   nowMs,
   sleep,
   count,
+  log,
 }: OpenSpritesDependencies): {
   readonly health: Pick<Provider, 'health'>
   readonly providerOf: (context: SpritesContext) => Provider
@@ -116,13 +136,20 @@ export function openSprites({
         return spritesHealth()
       },
     },
-    providerOf: ({ store, savesFiles, hold }) =>
+    providerOf: ({ store, execs, sandbox, savesFiles, hold, wakeBy }) =>
       new SpritesProvider({
         ...sockets,
         options,
         api,
         store,
+        execs,
+        sandbox,
         savesFiles,
+        hold,
+        wakeBy,
+        log,
+        acceptClient,
+        yieldTurn: () => sleep(0),
         sleep,
         count,
         mintEpoch: () => crypto.randomUUID(),

@@ -6,7 +6,7 @@ const MAX_QUEUED_BYTES = 8 * 1024 * 1024
  * Output of one connection whose dialect has no acknowledgments. workerd does not report how much of what was sent has left, so
  * the total bounds what a client that does not read can make control buffer; clients of these dialects reconnect by themselves.
  */
-const MAX_UNACKNOWLEDGED_BYTES = 16 * 1024 * 1024
+export const MAX_UNACKNOWLEDGED_BYTES = 16 * 1024 * 1024
 const TRY_AGAIN_LATER = 1013
 const ABNORMAL = 1011
 

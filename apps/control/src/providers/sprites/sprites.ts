@@ -10,7 +10,17 @@ import type { ByteDuplex } from './byte-duplex.ts'
 import { openCheckpoints } from './checkpoints.ts'
 import { SpritesError } from './errors.ts'
 import { SANDBOXD_HOST, sendHttp } from './http-client.ts'
-import { INSTALL_COMMAND, PROGRAM, SERVICE, START_SCRIPT, START_SCRIPT_TEXT } from './layout.ts'
+import {
+  INSTALL_COMMAND,
+  PROGRAM,
+  SERVICE,
+  SHELL_PROFILE,
+  SHELL_PROFILE_TEXT,
+  START_SCRIPT,
+  START_SCRIPT_TEXT,
+} from './layout.ts'
+import type { ExecStore } from './exec-store.ts'
+import { Terminals, type TerminalsDependencies } from './terminals.ts'
 import { openTunnel, type ServiceTarget, type TunnelDependencies } from './tunnel.ts'
 import { UpgradeRefused, WebSocketClient } from './websocket-client.ts'
 
@@ -36,10 +46,17 @@ export interface SpritesOptions extends SpritesSettings {
   readonly program?: { readonly url: string; readonly sha256: string }
 }
 
-export interface SpritesProviderDependencies extends CheckDependencies {
+export interface SpritesProviderDependencies
+  extends
+    CheckDependencies,
+    Pick<TerminalsDependencies, 'acceptClient' | 'hold' | 'wakeBy' | 'yieldTurn' | 'log'> {
   readonly options: SpritesOptions
   readonly api: SpritesApi
   readonly store: ContainerStore
+  /** Its terminals in the object's database. */
+  readonly execs: ExecStore
+  /** Id of the sandbox. */
+  readonly sandbox: () => string
   readonly savesFiles: boolean
   readonly sleep: (ms: number) => Promise<void>
   readonly mintEpoch: () => string
@@ -60,6 +77,7 @@ export class SpritesProvider implements Provider {
   readonly deliversStopReason = false
   readonly survives = { detach: 'processes', stop: 'files', upgrade: 'processes' } as const
   readonly checkpoints: ProviderCheckpoints
+  readonly terminals: Terminals
   readonly #deps: SpritesProviderDependencies
   readonly #connections = new Set<() => void>()
   #starting: Promise<SandboxStatus> | undefined
@@ -67,6 +85,14 @@ export class SpritesProvider implements Provider {
   constructor(deps: SpritesProviderDependencies) {
     this.#deps = deps
     this.checkpoints = openCheckpoints(deps.api, (id) => this.#spriteOf(id))
+    const { options: settings, execs, sandbox } = deps
+    this.terminals = new Terminals({
+      ...deps,
+      settings,
+      store: execs,
+      sprite: () => this.#spriteOf(sandbox()),
+      register: (close) => this.#register(close),
+    })
   }
 
   start(spec: StartSpec): Promise<SandboxStatus> {
@@ -87,6 +113,7 @@ export class SpritesProvider implements Provider {
     const service = status === undefined || status === 'cold' ? undefined : await api.service(sprite, SERVICE)
     if (service === undefined || !isOurs(service, run) || !isAlive(service)) {
       store.end(run.epoch, status === 'cold' ? 'cold' : 'lost')
+      if (status === undefined || status === 'cold') this.terminals.clear()
       return stopped(id, store.read()?.endReason ?? 'lost')
     }
     return this.#running(id, run, service)
@@ -97,6 +124,7 @@ export class SpritesProvider implements Provider {
     const run = store.read()
     if (run === undefined) return { id, state: 'absent' }
     if (run.endReason === undefined) {
+      await this.terminals.endAll()
       await api.deleteService(this.#spriteOf(id), SERVICE)
       store.end(run.epoch, reason)
       this.#log('stopped', reason)
@@ -109,8 +137,12 @@ export class SpritesProvider implements Provider {
   async destroy(id: string): Promise<void> {
     const { api, store, options } = this.#deps
     if (options.spriteName === undefined) await api.destroy(this.#spriteOf(id))
-    else if (store.read() !== undefined) await api.deleteService(options.spriteName, SERVICE)
+    else if (store.read() !== undefined) {
+      await this.terminals.endAll()
+      await api.deleteService(options.spriteName, SERVICE)
+    }
     this.#closeAll()
+    this.terminals.clear()
     store.clear()
   }
 
@@ -253,6 +285,8 @@ export class SpritesProvider implements Provider {
     const { api, options } = this.#deps
     const { program } = options
     await api.writeFile(sprite, START_SCRIPT, START_SCRIPT_TEXT, '0755')
+    if (!(await api.hasFile(sprite, SHELL_PROFILE)))
+      await api.writeFile(sprite, SHELL_PROFILE, SHELL_PROFILE_TEXT, '0755')
     if (await api.hasFile(sprite, PROGRAM)) return
     if (program === undefined) throw new SpritesError('bad_path')
     const code = await api.run(sprite, ['sh', '-c', INSTALL_COMMAND, 'install', program.url, program.sha256])

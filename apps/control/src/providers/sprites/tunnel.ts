@@ -1,11 +1,8 @@
 import { withTimeout } from '@sandwire/async'
 import { unreachable } from '../upstream.ts'
-import { type SpritesSettings, problemOf } from './api.ts'
+import type { SpritesSettings } from './api.ts'
+import { type ApiSocketDependencies, OPEN_MS, openApiSocket } from './api-socket.ts'
 import type { ByteDuplex } from './byte-duplex.ts'
-import { UpgradeRefused, WebSocketClient, type WebSocketDependencies } from './websocket-client.ts'
-
-/** Until the connection into the sprite is open; waking a cold sprite takes seconds. */
-const OPEN_MS = 30_000
 
 /** Where the workspace service listens in the sprite. */
 export interface ServiceTarget {
@@ -13,30 +10,7 @@ export interface ServiceTarget {
   readonly port: number
 }
 
-export interface TunnelDependencies extends WebSocketDependencies {
-  /** Connects to the API, with TLS if it is an https origin. */
-  readonly connect: (address: { hostname: string; port: number }, isSecure: boolean) => ByteDuplex
-}
-
-/** Opens a WebSocket of the API. Throws `SpritesError`, or `sandbox_unreachable`. */
-async function openApiSocket(
-  { baseUrl, token }: SpritesSettings,
-  target: string,
-  deps: TunnelDependencies,
-): Promise<WebSocketClient> {
-  const { hostname, port, host, protocol } = new URL(baseUrl)
-  const isSecure = protocol === 'https:'
-  const address = { hostname, port: port === '' ? (isSecure ? 443 : 80) : Number(port) }
-  const duplex = deps.connect(address, isSecure)
-  try {
-    const headers = { authorization: `Bearer ${token}` }
-    const opening = WebSocketClient.open(duplex, { host, target, headers }, deps)
-    return await withTimeout(opening, OPEN_MS, unreachable)
-  } catch (error) {
-    duplex.close()
-    throw error instanceof UpgradeRefused ? problemOf(error.status) : unreachable(error)
-  }
-}
+export type TunnelDependencies = ApiSocketDependencies
 
 function isConnected(text: string): boolean {
   try {
@@ -61,7 +35,7 @@ export async function openTunnel(
   target: ServiceTarget,
   deps: TunnelDependencies,
 ): Promise<ByteDuplex> {
-  const socket = await openApiSocket(settings, `/v1/sprites/${sprite}/proxy`, deps)
+  const socket = await openApiSocket(settings, { target: `/v1/sprites/${sprite}/proxy` }, deps)
   try {
     await socket.send(JSON.stringify({ host: target.host, port: target.port }))
     const answer = await withTimeout(socket.read(), OPEN_MS, unreachable)

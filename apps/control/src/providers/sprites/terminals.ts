@@ -1,0 +1,443 @@
+import { sandboxIdOf } from '@sandwire/internal-api'
+import { type Role, SandwireError } from '@sandwire/protocol'
+import type { Log } from '../../log.ts'
+import { noSuchSession } from '../../sandbox/not-found.ts'
+import type { Selector } from '../../sandbox/revocation.ts'
+import type { SessionFacts } from '../../sandbox/session-view.ts'
+import type { ProviderTerminals, TerminalRequest, TerminalStart } from '../provider.ts'
+import { isUnreachable, problemOf, type RunningExec, type SpritesApi, type SpritesSettings } from './api.ts'
+import { type ApiSocketDependencies, OPEN_MS, openApiSocket } from './api-socket.ts'
+import { SpritesError } from './errors.ts'
+import { ExecConnection } from './exec-connection.ts'
+import { formatExecQuery } from './exec-frames.ts'
+import type { ExecStore, StoredExec } from './exec-store.ts'
+import { SHELL_PROFILE, SPRITE_PATH, WORKSPACE } from './layout.ts'
+import type { RelayedSocket } from './relay.ts'
+import { TerminalBridge } from './terminal-bridge.ts'
+import { TerminalCodec } from './terminal-codec.ts'
+
+/** Terminals of one sandbox. */
+const MAX_TERMINALS = 20
+/** Clients of all of them. */
+const MAX_ATTACHMENTS = 64
+/** Characters of the command and its environment, which are part of a URL. */
+const MAX_QUERY_CHARS = 16_000
+/** A process that ignores SIGHUP is killed after this time. */
+const HANGUP_SECONDS = 5
+/** After ending terminals failed. */
+const RETRY_MS = 10_000
+/** The API reports creation times in seconds. */
+const CREATED_TOLERANCE_MS = 2_000
+/** Size of a terminal until its client sends one. */
+const COLS = 80
+const ROWS = 24
+
+/** Variable of a terminal's process that names its session; it is on the command line, which the API lists. */
+const MARKER = 'SANDWIRE_SESSION'
+
+/** What the client's side of a connection calls. */
+export interface ClientHandlers {
+  readonly message: (message: string | Uint8Array) => void
+  readonly closed: (code: number, reason: string) => void
+}
+
+export interface TerminalsDependencies extends ApiSocketDependencies {
+  readonly settings: SpritesSettings
+  readonly api: SpritesApi
+  readonly store: ExecStore
+  readonly sprite: () => string
+  readonly log: Log
+  readonly count: (metric: string, labels: Readonly<Record<string, string>>) => void
+  /** Makes the WebSocket of a client and the response that opens it. */
+  readonly acceptClient: (handlers: ClientHandlers) => {
+    readonly socket: RelayedSocket
+    readonly response: Response
+  }
+  /** Keeps the object alive until the work is done. */
+  readonly hold: (work: Promise<unknown>) => void
+  /** Has `collect` called at this time or sooner. */
+  readonly wakeBy: (atMs: number) => void
+  readonly yieldTurn: () => Promise<void>
+  /** Adds what closes a connection when all must close; returns what to call when it has ended. */
+  readonly register: (close: () => void) => () => void
+}
+
+interface Attachment {
+  readonly session: string
+  readonly authorization: TerminalRequest['authorization']
+  readonly userName: string
+  readonly bridge: TerminalBridge
+}
+
+/** What this instance has seen of a terminal. */
+interface Seen {
+  inputMs: number | null
+  outputMs: number | null
+  outputBytes: number
+  /** When a client came or something happened last. */
+  activeMs: number
+}
+
+/**
+ * Terminals of the compat API in a sprite, as processes of its exec API. Each client has a connection of its own to the
+ * process, so that nothing is buffered here and the object may be evicted. A process outlives its clients by `keepSeconds`.
+ */
+export class Terminals implements ProviderTerminals {
+  readonly #deps: TerminalsDependencies
+  readonly #attachments = new Set<Attachment>()
+  readonly #seen = new Map<string, Seen>()
+  /** Attaches in progress count as attachments. */
+  #opening = 0
+  #hasAdopted = false
+  /** After a failure, `collect` is due again at this time. */
+  #retryMs = 0
+
+  constructor(deps: TerminalsDependencies) {
+    this.#deps = deps
+  }
+
+  has(session: string): boolean {
+    return this.#deps.store.find(session) !== undefined
+  }
+
+  async open(request: TerminalRequest): Promise<Response> {
+    const { count } = this.#deps
+    this.#adopt()
+    const kind = request.start === undefined ? 'attach' : 'start'
+    if (this.#attachments.size + this.#opening >= MAX_ATTACHMENTS)
+      throw new SandwireError('too_many_attachments', 'Too many clients are attached to this sandbox')
+    this.#opening += 1
+    try {
+      const response = await this.#open(request)
+      count('sandwire_sprites_exec_attaches_total', { kind, outcome: 'ok' })
+      return response
+    } catch (error) {
+      count('sandwire_sprites_exec_attaches_total', { kind, outcome: SandwireError.from(error).code })
+      throw error
+    } finally {
+      this.#opening -= 1
+    }
+  }
+
+  list(): readonly SessionFacts[] {
+    return this.#deps.store.all().map((exec) => this.#describe(exec))
+  }
+
+  async end(session: string): Promise<void> {
+    const stored = this.#deps.store.find(session)
+    if (stored !== undefined) await this.#endAll([stored])
+  }
+
+  async endAll(): Promise<void> {
+    const all = this.#deps.store.all()
+    if (all.length > 0) await this.#endAll(all)
+  }
+
+  /** The processes are gone. */
+  clear(): void {
+    this.#deps.store.clear()
+    this.#seen.clear()
+  }
+
+  disconnect({ identity, session, grant, login, endSessions }: Selector): void {
+    const { store, hold } = this.#deps
+    const matches = (wanted: string | undefined, value: string | undefined): boolean =>
+      wanted === undefined || wanted === value
+    for (const attachment of this.#attachments) {
+      const { authorization } = attachment
+      if (
+        matches(identity, authorization.identity) &&
+        matches(session, attachment.session) &&
+        matches(grant, authorization.grant) &&
+        matches(login, authorization.login)
+      )
+        attachment.bridge.end(new SandwireError('revoked', 'Access to the sandbox was revoked'))
+    }
+    if (endSessions !== true || grant === undefined) return
+    const started = store.all().filter((exec) => exec.grant === grant)
+    // A process that cannot be ended now ends with its clients, after `keepSeconds`.
+    if (started.length > 0) hold(this.#endAll(started).catch(() => undefined))
+  }
+
+  nextMs(): number | undefined {
+    const times = this.#deps.store
+      .all()
+      .map((exec) => this.#deadlineOf(exec))
+      .filter((time) => time !== undefined)
+    return times.length === 0 ? undefined : Math.max(Math.min(...times), this.#retryMs)
+  }
+
+  /** Ends the terminals whose time is over: without a client for too long, idle, or too old. */
+  async collect(): Promise<void> {
+    const { store, nowMs } = this.#deps
+    this.#adopt()
+    const due = store.all().filter((exec) => (this.#deadlineOf(exec) ?? Number.POSITIVE_INFINITY) <= nowMs())
+    if (due.length === 0 || nowMs() < this.#retryMs) return
+    this.#retryMs = nowMs() + RETRY_MS
+    await this.#endAll(due)
+    this.#retryMs = 0
+  }
+
+  /** Clients of an earlier instance of the object are gone. */
+  #adopt(): void {
+    if (this.#hasAdopted) return
+    this.#hasAdopted = true
+    const { store, nowMs } = this.#deps
+    for (const { session, detachedMs } of store.all())
+      if (detachedMs === undefined) store.setDetached(session, nowMs())
+  }
+
+  async #open(request: TerminalRequest): Promise<Response> {
+    const { store, hold, nowMs } = this.#deps
+    const { session, start } = request
+    const stored = store.find(session)
+    const isNew = stored?.known === undefined
+    const exec =
+      stored?.known !== undefined
+        ? await this.#attach(session, stored.known, request.requestId)
+        : await this.#start(request, start)
+    const bridge = this.#accept(request, exec)
+    store.setDetached(session, undefined)
+    this.#seenOf(session).activeMs = nowMs()
+    hold(bridge.bridge.run(isNew))
+    return bridge.response
+  }
+
+  #accept(
+    request: TerminalRequest,
+    exec: ExecConnection,
+  ): { readonly bridge: TerminalBridge; readonly response: Response } {
+    const { acceptClient, nowMs, every, yieldTurn, store, register, count } = this.#deps
+    const { session, name, userName, authorization, heartbeatSeconds } = request
+    const { socket, response } = acceptClient({
+      message: (message) => bridge.receive(message),
+      closed: (code) => bridge.clientClosed(code),
+    })
+    const codec = new TerminalCodec(name, roleOf(request, store.find(session)))
+    const bridge: TerminalBridge = new TerminalBridge(socket, exec, codec, {
+      nowMs,
+      every,
+      yieldTurn,
+      heartbeatMs: heartbeatSeconds * 1000,
+      onActivity: (kind, bytes) => this.#active(session, kind, bytes),
+      onExit: () => {
+        store.remove(session)
+        this.#seen.delete(session)
+      },
+      onEnd: (code) => {
+        unregister()
+        count('sandwire_sprites_disconnects_total', { code: String(code) })
+        this.#attachments.delete(attachment)
+        this.#detached(session)
+      },
+    })
+    const attachment: Attachment = { session, authorization, userName, bridge }
+    const unregister = register(() =>
+      bridge.end(new SandwireError('sandbox_unreachable', 'The connection to the terminal was closed')),
+    )
+    this.#attachments.add(attachment)
+    return { bridge, response }
+  }
+
+  async #start(request: TerminalRequest, start: TerminalStart | undefined): Promise<ExecConnection> {
+    const { store, log, nowMs } = this.#deps
+    const { session, requestId, authorization } = request
+    if (start === undefined) throw noSuchSession()
+    if (store.all().filter((exec) => exec.session !== session).length >= MAX_TERMINALS)
+      throw new SandwireError(
+        'too_many_sessions',
+        `Cannot start a terminal: ${MAX_TERMINALS} terminals are running in this sandbox`,
+      )
+    const { template, cmd, keepSeconds, lifetimeSeconds, idleSeconds } = start
+    store.insert({
+      session,
+      template,
+      cmd: cmd ?? 'bash',
+      grant: authorization.grant,
+      createdMs: nowMs(),
+      keepSeconds,
+      lifetimeSeconds,
+      idleSeconds,
+    })
+    try {
+      const exec = await this.#create(session, start, requestId)
+      store.setKnown(session, exec.info)
+      log.info('exec_started', { request_id: requestId, session, template: template ?? 'shell' })
+      return exec
+    } catch (error) {
+      store.remove(session)
+      throw error
+    }
+  }
+
+  async #create(session: string, start: TerminalStart, requestId: string): Promise<ExecConnection> {
+    const { api, settings, sprite } = this.#deps
+    const query = formatExecQuery({
+      argv: [
+        'env',
+        `${MARKER}=${session}`,
+        ...(start.cmd === undefined ? [SHELL_PROFILE] : [start.cmd, ...start.args]),
+      ],
+      env: { PATH: SPRITE_PATH, LANG: 'C.UTF-8', SHELL: '/bin/bash', ...start.env, TERM: 'xterm-256color' },
+      dir: start.cwd === undefined ? WORKSPACE : `${WORKSPACE}/${start.cwd}`,
+      isTty: true,
+      cols: COLS,
+      rows: ROWS,
+      keepSeconds: start.keepSeconds,
+    })
+    if (query.length > MAX_QUERY_CHARS)
+      throw new SandwireError(
+        'frame_too_large',
+        `Cannot start a terminal: its command and environment are over ${MAX_QUERY_CHARS} characters in a URL`,
+      )
+    const target = `/v1/sprites/${sprite()}/exec?${query}`
+    try {
+      return await api.open(
+        async () =>
+          ExecConnection.open(
+            await openApiSocket(settings, { target, requestId }, this.#deps),
+            true,
+            OPEN_MS,
+          ),
+        // Refused before anything was started.
+        (error) => error instanceof SpritesError && isUnreachable(error),
+      )
+    } catch (error) {
+      if (!isUnreachable(error)) throw error
+      // The process may have been started though its connection broke.
+      const started = (await api.execs(sprite())).find((exec) => isOfSession(exec, session))
+      if (started === undefined) throw error
+      const known = { id: started.id, createdSeconds: Math.floor(started.createdMs / 1000) }
+      return this.#attach(session, known, requestId)
+    }
+  }
+
+  async #attach(
+    session: string,
+    { id, createdSeconds }: NonNullable<StoredExec['known']>,
+    requestId: string,
+  ): Promise<ExecConnection> {
+    const { api, settings, sprite, store } = this.#deps
+    const target = `/v1/sprites/${sprite()}/exec/${id}?stdin=true`
+    const refusalOf = (status: number): Error =>
+      status === 404 || status === 410 ? noSuchSession() : problemOf(status)
+    try {
+      const exec = await api.open(
+        async () =>
+          ExecConnection.open(
+            await openApiSocket(settings, { target, requestId }, this.#deps, refusalOf),
+            true,
+            OPEN_MS,
+          ),
+        isUnreachable,
+      )
+      if (exec.info.id === id && exec.info.createdSeconds === createdSeconds) return exec
+      // Another process has got the id.
+      exec.close()
+      throw noSuchSession()
+    } catch (error) {
+      if (SandwireError.from(error).code === 'session_not_found') store.remove(session)
+      throw error
+    }
+  }
+
+  #seenOf(session: string): Seen {
+    const known = this.#seen.get(session)
+    if (known !== undefined) return known
+    const made = { inputMs: null, outputMs: null, outputBytes: 0, activeMs: this.#deps.nowMs() }
+    this.#seen.set(session, made)
+    return made
+  }
+
+  #active(session: string, kind: 'input' | 'output', bytes: number): void {
+    const seen = this.#seenOf(session)
+    const nowMs = this.#deps.nowMs()
+    seen.activeMs = nowMs
+    if (kind === 'input') seen.inputMs = nowMs
+    else {
+      seen.outputMs = nowMs
+      seen.outputBytes += bytes
+    }
+  }
+
+  #detached(session: string): void {
+    const { store, nowMs, wakeBy } = this.#deps
+    if ([...this.#attachments].some((other) => other.session === session)) return
+    store.setDetached(session, nowMs())
+    const stored = store.find(session)
+    const deadlineMs = stored === undefined ? undefined : this.#deadlineOf(stored)
+    if (deadlineMs !== undefined) wakeBy(deadlineMs)
+  }
+
+  /** When it is ended; undefined: not by itself. */
+  #deadlineOf(exec: StoredExec): number | undefined {
+    const { createdMs, detachedMs, keepSeconds, lifetimeSeconds, idleSeconds, session } = exec
+    const times = [
+      ...(lifetimeSeconds === 0 ? [] : [createdMs + lifetimeSeconds * 1000]),
+      ...(detachedMs === undefined ? [] : [detachedMs + keepSeconds * 1000]),
+      ...(detachedMs !== undefined || idleSeconds === 0
+        ? []
+        : [(this.#seen.get(session)?.activeMs ?? createdMs) + idleSeconds * 1000]),
+    ]
+    return times.length === 0 ? undefined : Math.min(...times)
+  }
+
+  /** Ends processes, and those of this sandbox that are not stored. A process without its entry cannot be attached to again. */
+  async #endAll(execs: readonly StoredExec[]): Promise<void> {
+    const { api, sprite, store, log } = this.#deps
+    const status = await api.sprite(sprite())
+    if (status === undefined || status === 'cold') return this.clear()
+    const running = await api.execs(sprite())
+    const marks = new Set(execs.map(({ session }) => `${MARKER}=${sandboxIdOf(session)}.`))
+    const known = store.all()
+    const orphans = running.filter(
+      (each) =>
+        [...marks].some((mark) => each.command.includes(mark)) &&
+        !known.some(({ session }) => isOfSession(each, session)),
+    )
+    const due = execs.flatMap((exec) => running.filter((each) => isSame(exec, each)))
+    await Promise.all(
+      [...due, ...orphans].map(({ id }) => api.signalExec(sprite(), id, 'SIGHUP', HANGUP_SECONDS)),
+    )
+    for (const { session } of execs) {
+      store.remove(session)
+      this.#seen.delete(session)
+      log.info('exec_ended', { session })
+    }
+  }
+
+  #describe({ session, cmd, createdMs, keepSeconds }: StoredExec): SessionFacts {
+    const attached = [...this.#attachments].filter((attachment) => attachment.session === session)
+    const { inputMs = null, outputMs = null, outputBytes = 0 } = this.#seen.get(session) ?? {}
+    return {
+      id: session,
+      state: 'running',
+      mode: 'pty',
+      cmd,
+      attachments: attached.length,
+      people: attached.map(({ userName }) => userName),
+      output: { start: 0, end: outputBytes },
+      createdMs,
+      lastInputMs: inputMs,
+      lastOutputMs: outputMs,
+      keepSeconds,
+      pinned: false,
+      exit: null,
+    }
+  }
+}
+
+/** A template's terminal takes input also of callers who may not run commands of their own. */
+function roleOf({ authority, templateRole }: TerminalRequest, stored: StoredExec | undefined): Role {
+  return stored?.template !== undefined && templateRole !== undefined ? templateRole : authority
+}
+
+function isOfSession({ command }: RunningExec, session: string): boolean {
+  return command.split(' ').includes(`${MARKER}=${session}`)
+}
+
+function isSame(exec: StoredExec, running: RunningExec): boolean {
+  if (exec.known === undefined) return isOfSession(running, exec.session)
+  const { id, createdSeconds } = exec.known
+  return running.id === id && Math.abs(running.createdMs - createdSeconds * 1000) <= CREATED_TOLERANCE_MS
+}
