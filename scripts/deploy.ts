@@ -15,6 +15,7 @@ import {
   ensureSecrets,
   prepareDeployment,
 } from '../deploy/cloudflare/deployment.ts'
+import { takeGivenSecrets } from '../deploy/cloudflare/secrets.ts'
 import { runSmoke } from '../deploy/cloudflare/run-smoke.ts'
 import { fillAssets } from '../deploy/cloudflare/workbench.ts'
 import { fillContext } from './image/context.ts'
@@ -84,6 +85,8 @@ async function buildWorkbench({ configuration }: Deployment): Promise<void> {
 async function rehearse(): Promise<void> {
   const deployment = await prepareDeployment({ settingsFile: values.settings, mayBeNowhere: true })
   console.log(`ok  settings of ${deployment.settings.url}`)
+  const given = Object.keys(takeGivenSecrets(process.env, deployment.settings.control))
+  console.log(`ok  secrets of this environment: ${given.length === 0 ? 'none' : given.join(', ')}`)
   await buildWorkbench(deployment)
   const { bytes } = await bundleWorker(deployment, path.join(root, '.cache/deploy/dry-run'))
   console.log(`ok  Worker, ${Math.ceil(bytes / 1024)} KiB compressed`)
@@ -94,12 +97,13 @@ async function deploy(): Promise<void> {
   const engine = findEngine()
   if (!values['worker-only']) checkBuild(engine)
   const deployment = await prepareDeployment({ settingsFile: values.settings, engine, mayBeNowhere: false })
+  const given = takeGivenSecrets(process.env, deployment.settings.control)
   console.log(`ok  logged in as ${await checkLogin(deployment)}`)
   await buildWorkbench(deployment)
   await bundleWorker(deployment, path.join(root, '.cache/deploy/bundle'))
   if (!values['worker-only']) fillContext(path.join(root, '.cache/sandbox-image'), deployment.settings.agents)
   await ensureBucket(deployment)
-  const { uploaded, apiToken } = await ensureSecrets(deployment, process.env)
+  const { uploaded, apiToken } = await ensureSecrets(deployment, given)
   if (apiToken !== undefined) keepToken(tokenFile(deployment), apiToken)
   console.log(uploaded.length === 0 ? 'ok  secrets are there' : `ok  uploaded ${uploaded.join(', ')}`)
   const rollout = values['worker-only'] ? ['--containers-rollout', 'none'] : []

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { configure, readWranglerFile, type WranglerConfiguration } from './configuration.ts'
-import { chooseSecrets } from './secrets.ts'
+import { chooseSecrets, type Secrets } from './secrets.ts'
 import { type DeploySettings, decodeSettings } from './settings.ts'
 import { Wrangler } from './wrangler.ts'
 
@@ -88,7 +88,7 @@ export async function ensureBucket({ wrangler, configuration }: Deployment): Pro
 /** Uploads missing and given secrets; returns their names and the API token, if it was generated here. */
 export async function ensureSecrets(
   deployment: Deployment,
-  given: Readonly<Record<string, string | undefined>>,
+  given: Secrets,
 ): Promise<{ readonly uploaded: readonly string[]; readonly apiToken: string | undefined }> {
   const chosen = await chooseSecrets(await listSecrets(deployment), given)
   const uploaded = Object.keys(chosen)
@@ -96,7 +96,7 @@ export async function ensureSecrets(
     const result = await deployment.wrangler.run(['secret', 'bulk'], JSON.stringify(chosen))
     if (!result.isOk) throw new Error(`Cannot upload the secrets: ${formatFailure(result)}`)
   }
-  return { uploaded, apiToken: chosen.API_TOKEN }
+  return { uploaded, apiToken: chosen['API_TOKEN'] }
 }
 
 async function listSecrets({ wrangler }: Deployment): Promise<string[]> {

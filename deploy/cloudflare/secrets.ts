@@ -1,19 +1,17 @@
 import { findIdentityProblem, readSecrets } from '../../apps/control/src/auth/service-token.ts'
 import { decodeSessionKeys } from '@sandwire/internal-api'
+import { validateCredentialSettings } from '@sandwire/operator-settings'
+import { removeCredentials, validateCredentials } from '../../apps/host/src/settings/credentials.ts'
+import { readSecretFile } from '../../apps/host/src/settings/input.ts'
 
 const SECRET_BYTES = 32
 
 /** Required secrets; generated when the Worker has none. */
-export const MADE_SECRETS = [
-  'SANDWIRE_SIGNING_KEY',
-  'SANDWIRE_ID_KEY',
-  'SESSION_TOKEN_SECRET',
-  'API_TOKEN',
-] as const
-/** Optional secrets of the operator, from the environment. */
-export const GIVEN_SECRETS = ['JWT_SECRET', 'API_TOKEN', 'SESSION_TOKEN_SECRET'] as const
+const MADE_SECRETS = ['SANDWIRE_SIGNING_KEY', 'SANDWIRE_ID_KEY', 'SESSION_TOKEN_SECRET', 'API_TOKEN'] as const
+/** Secrets of the operator that need no settings. Those of agents depend on the settings. */
+const GIVEN_SECRETS = ['JWT_SECRET', 'API_TOKEN', 'SESSION_TOKEN_SECRET'] as const
 
-export type SecretName = (typeof MADE_SECRETS)[number] | (typeof GIVEN_SECRETS)[number]
+export type Secrets = Readonly<Record<string, string>>
 
 function randomBytes(): Buffer {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)))
@@ -32,22 +30,39 @@ const makers: Readonly<Record<(typeof MADE_SECRETS)[number], () => string | Prom
 }
 
 /**
+ * Takes the operator's secrets out of the environment, so that no child inherits them: by their names, those of agents also from
+ * files that `NAME_FILE` names. Throws with every problem, and with no value.
+ */
+export function takeGivenSecrets(
+  env: Record<string, string | undefined>,
+  control: Readonly<Record<string, unknown>> = {},
+): Secrets {
+  const problems: string[] = []
+  const settings = validateCredentialSettings(control['credentials'] ?? {}, problems)
+  const agents = validateCredentials(env, settings, readSecretFile, problems)
+  for (const url of agents.upstreamUrls)
+    if (!url.startsWith('https:'))
+      problems.push(`${url} cannot be reached from Cloudflare: give an https URL`)
+  if (problems.length > 0) throw new Error(`Cannot use the secrets: ${problems.join('; ')}`)
+  const given = GIVEN_SECRETS.flatMap((name): readonly (readonly [string, string])[] => {
+    const value = env[name]
+    return value === undefined || value === '' ? [] : [[name, value]]
+  })
+  for (const name of GIVEN_SECRETS) delete env[name]
+  removeCredentials(env, agents)
+  return { ...Object.fromEntries(given), ...agents.credentials }
+}
+
+/**
  * The secrets to upload: those the operator gives, and missing ones. An existing key is never replaced, because
  * every sandbox id and every running sandbox depends on it.
  */
-export async function chooseSecrets(
-  present: readonly string[],
-  given: Readonly<Record<string, string | undefined>>,
-): Promise<Partial<Record<SecretName, string>>> {
-  const chosen: Partial<Record<SecretName, string>> = {}
-  for (const name of GIVEN_SECRETS) {
-    const value = given[name]
-    if (value !== undefined && value !== '') chosen[name] = value
-  }
+export async function chooseSecrets(present: readonly string[], given: Secrets): Promise<Secrets> {
+  const chosen: Record<string, string> = { ...given }
   // The server would refuse every request with an invalid secret.
   const problem = findIdentityProblem({ mode: 'local', issuers: [] }, readSecrets(chosen))
   if (problem !== undefined) throw new Error(`Cannot use the secrets: ${problem}`)
-  if (chosen.SESSION_TOKEN_SECRET !== undefined) decodeSessionKeys(chosen.SESSION_TOKEN_SECRET)
+  if (chosen['SESSION_TOKEN_SECRET'] !== undefined) decodeSessionKeys(chosen['SESSION_TOKEN_SECRET'])
   for (const name of MADE_SECRETS)
     if (chosen[name] === undefined && !present.includes(name)) chosen[name] = await makers[name]()
   return chosen

@@ -1,7 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { GIVEN_SECRETS } from './secrets.ts'
 
 const ROOT = path.resolve(import.meta.dir, '../..')
 /** Oldest Node that wrangler supports. */
@@ -80,11 +79,8 @@ export class Wrangler {
 
   get #env(): Record<string, string | undefined> {
     const { scratch, engine } = this.#options
-    const env: Record<string, string | undefined> = { ...process.env }
-    // Secrets are passed by standard input, to the upload command only.
-    for (const name of GIVEN_SECRETS) delete env[name]
     return {
-      ...env,
+      ...process.env,
       // Prompts cannot be answered.
       CI: '1',
       WRANGLER_HIDE_BANNER: 'true',

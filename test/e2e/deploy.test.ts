@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { generateKeyPairSync } from 'node:crypto'
+import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { rejectionOf } from '@sandwire/testing'
 import { Miniflare } from 'miniflare'
 import { configure, readWranglerFile } from '../../deploy/cloudflare/configuration.ts'
 import { ensureSecrets, prepareDeployment } from '../../deploy/cloudflare/deployment.ts'
-import { chooseSecrets } from '../../deploy/cloudflare/secrets.ts'
+import { chooseSecrets, takeGivenSecrets } from '../../deploy/cloudflare/secrets.ts'
 import { openCloudflareApi } from './support/cloudflare-api.ts'
 
 const ROOT = resolve(import.meta.dir, '../..')
@@ -106,9 +107,11 @@ describe('npm run deploy', () => {
 
         // Sandbox ids and running sandboxes depend on the keys, so a second deployment keeps them.
         const before = new Map(api.secrets)
-        const again = await deploy(['--worker-only'], { ...api.env, JWT_SECRET: 'j'.repeat(32) })
-        expect(again.stdout).toContain('uploaded JWT_SECRET\n')
-        expect(api.secrets).toEqual(before.set('JWT_SECRET', 'j'.repeat(32)))
+        const added = { JWT_SECRET: 'j'.repeat(32), ANTHROPIC_API_KEY: 'sk-ant-canary-of-a-deployment' }
+        const again = await deploy(['--worker-only'], { ...api.env, ...added })
+        expect(again.stdout).toContain('uploaded JWT_SECRET, ANTHROPIC_API_KEY\n')
+        expect(Object.fromEntries(api.secrets)).toEqual({ ...Object.fromEntries(before), ...added })
+        for (const secret of Object.values(added)) expect(again.stdout + again.stderr).not.toContain(secret)
         expect(api.applications.length).toBe(1)
       } finally {
         await rm(TOKEN_FILE, { force: true })
@@ -176,11 +179,57 @@ describe('secrets of a deployment', () => {
     const first = await chooseSecrets([], {})
     expect(Object.keys(first).sort()).toEqual(GENERATED_SECRETS)
     expect(await chooseSecrets(Object.keys(first), {})).toEqual({})
-    const given = { JWT_SECRET: 'j'.repeat(32), SANDWIRE_ID_KEY: 'not this way', PATH: '/bin' }
+    const given = takeGivenSecrets({
+      JWT_SECRET: 'j'.repeat(32),
+      SANDWIRE_ID_KEY: 'not this way',
+      PATH: '/bin',
+    })
     expect(await chooseSecrets(Object.keys(first), given)).toEqual({ JWT_SECRET: 'j'.repeat(32) })
     const tooShort = await rejectionOf(chooseSecrets([], { JWT_SECRET: 'short' }))
     expect(tooShort).toMatchObject({ message: expect.stringContaining('JWT_SECRET is shorter') })
     expect(await rejectionOf(chooseSecrets([], { SESSION_TOKEN_SECRET: 'k1:short' }))).toBeInstanceOf(Error)
+  })
+
+  test('of agents are those that the settings name, from variables and files, and leave the environment', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sandwire-deploy-'))
+    try {
+      const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+      const file = join(folder, 'app.pem')
+      // As GitHub issues it; Workers need PKCS #8.
+      await writeFile(file, privateKey.export({ type: 'pkcs1', format: 'pem' }), { mode: 0o600 })
+      const env: Record<string, string | undefined> = {
+        ANTHROPIC_API_KEY: 'sk-ant-of-the-operator',
+        GITHUB_APP_ID: '42',
+        GITHUB_APP_PRIVATE_KEY_FILE: file,
+        MINE_API_KEY: 'key-of-another-api',
+        OTHER_API_KEY: 'not in the settings',
+      }
+      const prices = { '*': { input: 1, output: 2 } }
+      const provider = {
+        id: 'mine',
+        api: 'openai',
+        baseUrl: 'https://llm.example/v1',
+        secret: 'MINE_API_KEY',
+        prices,
+      }
+      const given = takeGivenSecrets(env, { credentials: { providers: [provider] } })
+      expect(given).toEqual({
+        ANTHROPIC_API_KEY: 'sk-ant-of-the-operator',
+        GITHUB_APP_ID: '42',
+        GITHUB_APP_PRIVATE_KEY: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+        MINE_API_KEY: 'key-of-another-api',
+      })
+      expect(Object.keys(env)).toEqual(['GITHUB_APP_PRIVATE_KEY_FILE', 'OTHER_API_KEY'])
+      await chmod(file, 0o644)
+      const local = { ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: 'http://127.0.0.1:8080' }
+      expect(() =>
+        takeGivenSecrets({ ...local, GITHUB_APP_PRIVATE_KEY_FILE: file, GITHUB_APP_ID: '1' }),
+      ).toThrow(
+        /GITHUB_APP_PRIVATE_KEY_FILE is .*; http:\/\/127.0.0.1:8080 cannot be reached from Cloudflare/,
+      )
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
   })
 })
 
@@ -204,8 +253,10 @@ describe('the bundle of a dry run', () => {
       CLOUDFLARE_API_BASE_URL: 'http://127.0.0.1:9/client/v4',
       HTTPS_PROXY: 'http://127.0.0.1:9',
     }
-    const result = await deploy(['--dry-run'], nowhere)
+    const result = await deploy(['--dry-run'], { ...nowhere, CLAUDE_CODE_OAUTH_TOKEN: 'oauth-canary' })
     expect(result).toMatchObject({ status: 0, stderr: '' })
+    expect(result.stdout).toContain('secrets of this environment: CLAUDE_CODE_OAUTH_TOKEN\n')
+    expect(result.stdout).not.toContain('oauth-canary')
     Object.assign(secrets, await chooseSecrets([], {}))
     const { vars, assets } = configure(await readWranglerFile(), {
       ...SETTINGS,
