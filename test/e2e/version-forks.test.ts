@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runInProcess } from '../../apps/cli/test/in-process.ts'
 import { readDescendants } from '@sandwire/testing'
@@ -157,8 +158,58 @@ test(
   TIMEOUT_MS,
 )
 
+test(
+  'a fork survives a server that is restored from before it, and the destruction of its parent there',
+  async () => {
+    const data = mkdtempSync(join(tmpdir(), 'sandwire-forks-'))
+    try {
+      let server = await startHost({ data })
+      const run = (...argv: string[]) =>
+        runInProcess([...argv, '--url', server.url], {
+          env: { SBX_TOKEN: server.token, npm_command: undefined },
+        })
+      const restart = async (between: () => void): Promise<void> => {
+        await server.stop()
+        between()
+        server = await startHost({ data })
+      }
+      const databases = join(data, 'control/sandbox')
+      const backup = join(data, 'older')
+      expect((await run('create', 'parent')).code).toBe(0)
+      const body = JSON.stringify({
+        cmd: 'sh',
+        args: ['-c', 'head -c 100000 /dev/urandom > a && sha256sum a > b'],
+      })
+      const headers = { 'content-type': 'application/json' }
+      const made = await server.fetch('/api/sandboxes/parent/exec', { method: 'POST', headers, body })
+      expect(made.status).toBe(200)
+      expect((await run('checkpoint', 'parent', 'first')).code).toBe(0)
+      expect((await run('stop', 'parent')).code).toBe(0)
+      await restart(() => cpSync(databases, backup, { recursive: true }))
+      const fork = await server.fetch('/api/sandboxes/parent/checkpoints/first/fork', {
+        method: 'POST',
+        headers,
+        body: '{"name":"copy","start":false}',
+      })
+      expect(fork.status).toBe(201)
+      await restart(() => {
+        for (const name of readdirSync(backup)) cpSync(join(backup, name), join(databases, name))
+      })
+      expect((await run('checkpoints', 'parent', '--rebuild')).code).toBe(0)
+      expect((await run('rm', 'parent', '--force')).code).toBe(0)
+      const check = JSON.stringify({ cmd: 'sha256sum', args: ['-c', 'b'] })
+      const checked = await server.fetch('/api/sandboxes/copy/exec', { method: 'POST', headers, body: check })
+      expect(await checked.json()).toMatchObject({ output: 'a: OK\n' })
+      await server.stop()
+    } finally {
+      rmSync(data, { recursive: true, force: true })
+    }
+  },
+  TIMEOUT_MS,
+)
+
 test('versions are in the bucket, and its secret key is in no log, argument or environment of a child', () => {
-  expect(readdirSync(join(s3.directory, 'files/some/prefix'))).toEqual(['segments'])
+  expect(readdirSync(join(s3.directory, 'files/some/prefix')).toSorted()).toEqual(['forks', 'segments'])
   expect(host.output()).not.toContain('canary')
   for (const { pid } of readDescendants(host.pid))
     for (const file of ['cmdline', 'environ'])

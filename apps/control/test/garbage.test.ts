@@ -1,6 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
+import { rejectionOf } from '@sandwire/testing'
 import { createLog } from '../src/log.ts'
+import { storeFork } from '../src/versions/fork-records.ts'
 import { Garbage } from '../src/versions/garbage.ts'
 import { VERSION_SCHEMA } from '../src/versions/version-schema.ts'
 import { VersionStore } from '../src/versions/version-store.ts'
@@ -10,19 +12,25 @@ import { MemoryStore } from './support/memory-store.ts'
 const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * HOUR_MS
 
+function idOf(save: string): string {
+  return save.charCodeAt(0).toString(16).padStart(32, '0')
+}
+
 /** A sandbox with its rows; all share one store and one clock. */
 class TestSandbox {
   readonly rows: VersionStore
   readonly garbage: Garbage
+  readonly #database: Database
   readonly id: string
   isSaving = false
   isFull = false
   readonly #fleet: Fleet
 
-  constructor(id: string, fleet: Fleet) {
+  constructor(id: string, fleet: Fleet, backup?: Buffer) {
     this.id = id
-    const sql = sqlOf(new Database(':memory:'))
-    for (const statement of VERSION_SCHEMA) sql.exec(statement)
+    this.#database = backup === undefined ? new Database(':memory:') : Database.deserialize(backup)
+    const sql = sqlOf(this.#database)
+    if (backup === undefined) for (const statement of VERSION_SCHEMA) sql.exec(statement)
     this.rows = new VersionStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
     this.#fleet = fleet
     this.garbage = new Garbage({
@@ -67,12 +75,21 @@ class TestSandbox {
     expect(isCommitted).toBe(true)
   }
 
-  fork(id: string): TestSandbox {
+  /** As the object of the parent and that of the new sandbox do. */
+  async fork(id: string): Promise<TestSandbox> {
     const { head } = this.rows
     if (head === undefined) throw new Error('no version')
     const made = this.#fleet.add(id)
-    made.rows.adoptFork(this.rows.addFork(id, head, this.#fleet.nowMs), this.#fleet.nowMs)
+    const content = this.rows.content(head)
+    const record = { fork: id, segments: content.segments }
+    await storeFork(this.#fleet.store, this.id, record)
+    this.rows.addFork(record, this.#fleet.nowMs)
+    made.rows.adoptFork(content, this.#fleet.nowMs)
     return made
+  }
+
+  backup(): Buffer {
+    return this.#database.serialize()
   }
 
   /** As a destroyed sandbox's object does. */
@@ -90,14 +107,23 @@ class Fleet {
   readonly sandboxes = new Map<string, TestSandbox>()
   nowMs = 1_000_000
 
-  add(id: string): TestSandbox {
-    const made = new TestSandbox(id, this)
+  add(id: string, backup?: Buffer): TestSandbox {
+    const made = new TestSandbox(id, this, backup)
     this.sandboxes.set(id, made)
     return made
   }
 
   get keys(): readonly string[] {
-    return [...this.store.objects.keys()].map((key) => key.slice('segments/'.length)).toSorted()
+    return this.#below('segments/')
+  }
+
+  get forks(): readonly string[] {
+    return this.#below('forks/')
+  }
+
+  #below(prefix: string): readonly string[] {
+    const keys = [...this.store.objects.keys()].filter((key) => key.startsWith(prefix))
+    return keys.map((key) => key.slice(prefix.length)).toSorted()
   }
 
   /** Lets time pass, and has every sandbox collect what is due. */
@@ -167,7 +193,7 @@ describe('garbage collection', () => {
     const fleet = new Fleet()
     const box = fleet.add('box')
     await box.save('a')
-    const fork = box.fork('fork')
+    const fork = await box.fork('fork')
     await box.save('b')
     box.rows.remove(1)
     box.rows.markUnused(fleet.nowMs)
@@ -188,9 +214,9 @@ describe('garbage collection', () => {
     const box = fleet.add('box')
     await box.save('a')
     await box.addSegment('failed')
-    const middle = box.fork('middle')
+    const middle = await box.fork('middle')
     await middle.save('m', ['a'])
-    const last = middle.fork('last')
+    const last = await middle.fork('last')
     await box.destroy()
     await middle.destroy()
     expect(fleet.keys).toEqual(['box/a', 'middle/m'])
@@ -199,6 +225,58 @@ describe('garbage collection', () => {
     await last.destroy()
     for (let days = 0; days < 5; days += 1) await fleet.pass(DAY_MS)
     expect(fleet.keys).toEqual([])
+  })
+
+  test('keeps what a fork needs when the parent is restored from an older backup and drops its version', async () => {
+    const fleet = new Fleet()
+    const box = fleet.add('box')
+    await box.save(idOf('a'))
+    await box.save(idOf('b'))
+    const backup = box.backup()
+    box.rows.remove(2)
+    await box.fork('fork')
+    const restored = fleet.add('box', backup)
+    await restored.save(idOf('c'))
+    for (const number of [1, 2]) restored.rows.remove(number)
+    restored.rows.markUnused(fleet.nowMs)
+    await fleet.pass(HOUR_MS)
+    expect(fleet.keys).toEqual([`box/${idOf('a')}`, `box/${idOf('c')}`])
+    for (let days = 0; days < 5; days += 1) await fleet.pass(DAY_MS)
+    expect(fleet.keys).toEqual([`box/${idOf('a')}`, `box/${idOf('c')}`])
+    await fleet.sandboxes.get('fork')?.destroy()
+    for (let days = 0; days < 5; days += 1) await fleet.pass(DAY_MS)
+    expect([fleet.keys, fleet.forks]).toEqual([[`box/${idOf('c')}`], []])
+  })
+
+  test('keeps what forks of forks need when parents with older lists are destroyed', async () => {
+    const fleet = new Fleet()
+    const box = fleet.add('box')
+    const empty = box.backup()
+    await box.save(idOf('a'))
+    const middle = await box.fork('middle')
+    await middle.save(idOf('m'), [idOf('a')])
+    const before = middle.backup()
+    const last = await middle.fork('last')
+    await fleet.add('box', empty).destroy()
+    await fleet.add('middle', before).destroy()
+    for (let days = 0; days < 5; days += 1) await fleet.pass(DAY_MS)
+    expect(fleet.keys).toEqual([`box/${idOf('a')}`, `middle/${idOf('m')}`])
+    expect(fleet.forks).toEqual(['box/middle', 'middle/last'])
+    await last.destroy()
+    for (let days = 0; days < 5; days += 1) await fleet.pass(DAY_MS)
+    expect([fleet.keys, fleet.forks]).toEqual([[], []])
+  })
+
+  test('deletes nothing while the record of a fork cannot be read', async () => {
+    const fleet = new Fleet()
+    const box = fleet.add('box')
+    await box.save(idOf('a'))
+    const backup = box.backup()
+    await box.fork('fork')
+    const restored = fleet.add('box', backup)
+    await fleet.store.put('forks/box/fork', Buffer.from('damaged'))
+    expect(await rejectionOf(restored.destroy())).toMatchObject({ code: 'store_unavailable' })
+    expect(fleet.keys).toEqual([`box/${idOf('a')}`])
   })
 
   test('tries again when the store fails', async () => {

@@ -342,10 +342,10 @@ export class FileVersions {
   }
 
   /** Keeps the segments of a version for a sandbox that is made from it. */
-  addFork(nameOrNumber: string, fork: string): VersionContent {
-    const { store, nowMs } = this.#deps
-    if (!this.isEnabled) throw notSaved()
-    return store.addFork(fork, this.find(nameOrNumber), nowMs())
+  addFork(sandbox: string, nameOrNumber: string, fork: string): Promise<VersionContent> {
+    const { versions } = this.#deps
+    if (versions === undefined) throw notSaved()
+    return versions.addFork(sandbox, fork, this.find(nameOrNumber))
   }
 
   /** Makes a version of another sandbox the files of this one, which has none yet. */

@@ -173,8 +173,8 @@ export class SandboxObject extends DurableObject<Env> {
   /** Keeps the segments of a version for the sandbox `fork`. */
   addFork(call: SandboxCall, nameOrNumber: string, fork: string): Promise<Outcome<VersionContent>> {
     return this.#audited(call, {}, async ({ lifecycle, files, rearm }) => {
-      lifecycle.authorize(call, 'own')
-      const content = files.addFork(nameOrNumber, fork)
+      const { id } = lifecycle.authorize(call, 'own').record
+      const content = await files.addFork(id, nameOrNumber, fork)
       await rearm()
       return content
     })

@@ -1,4 +1,5 @@
 import type { Log } from '../log.ts'
+import { deleteFork, readForks } from './fork-records.ts'
 import { segmentKey, type SegmentStore } from './segment-store.ts'
 import { type Fork, UNUSED_MS, type VersionStore } from './version-store.ts'
 
@@ -68,8 +69,9 @@ export class Garbage {
     const { store, segments, nowMs, isSaving } = this.#deps
     const sandbox = this.#deps.sandbox()
     if (segments === undefined || sandbox === undefined || isSaving()) return 0
-    for (const fork of store.forks()) await this.#checkFork(fork)
+    for (const fork of store.forks()) await this.#checkFork(sandbox, fork)
     store.prune(nowMs())
+    if (store.unused(nowMs(), this.#unusedMs).length > 0) await this.#findForks(sandbox)
     const unused = store.unused(nowMs(), this.#unusedMs)
     for (const { id, lineage } of unused) {
       // What another sandbox made is deleted by that one.
@@ -83,6 +85,7 @@ export class Garbage {
   async deleteAll(sandbox: string): Promise<void> {
     const { store, segments } = this.#deps
     if (segments === undefined) return
+    await this.#findForks(sandbox)
     const kept = new Set(store.forks().flatMap((fork) => fork.segments.map((id) => segmentKey(sandbox, id))))
     let after: string | undefined
     do {
@@ -92,11 +95,20 @@ export class Garbage {
     } while (after !== undefined)
   }
 
-  async #checkFork({ sandbox, checkedMs }: Fork): Promise<void> {
-    const { store, nowMs, needsSegments } = this.#deps
+  /** Adds forks that are recorded in the store and not in the list, as after the database was restored from a backup. */
+  async #findForks(sandbox: string): Promise<void> {
+    const { store, segments, nowMs } = this.#deps
+    if (segments === undefined) return
+    const known = new Set(store.forks().map((fork) => fork.sandbox))
+    for await (const record of readForks(segments, sandbox, known)) store.addFork(record, nowMs())
+  }
+
+  async #checkFork(parent: string, { sandbox, checkedMs }: Fork): Promise<void> {
+    const { store, segments, nowMs, needsSegments } = this.#deps
     // A new fork may not have taken over its version yet.
     if (nowMs() < checkedMs + UNUSED_MS) return
-    if (await needsSegments(sandbox)) store.setForkChecked(sandbox, nowMs())
-    else store.removeFork(sandbox)
+    if (await needsSegments(sandbox)) return store.setForkChecked(sandbox, nowMs())
+    if (segments !== undefined) await deleteFork(segments, parent, sandbox)
+    store.removeFork(sandbox)
   }
 }

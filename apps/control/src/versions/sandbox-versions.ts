@@ -9,10 +9,11 @@ import {
   readSandboxdError,
   type SandboxdClient,
 } from '../sandbox/sandboxd-client.ts'
+import { storeFork } from './fork-records.ts'
 import { findVersions } from './rebuild-versions.ts'
 import { segmentKey, type SegmentStore, storeUnavailable } from './segment-store.ts'
 import { ZSTANDARD } from './zstandard.ts'
-import type { SegmentRow, Version, VersionKind, VersionStore } from './version-store.ts'
+import type { SegmentRow, Version, VersionContent, VersionKind, VersionStore } from './version-store.ts'
 
 /** Between two versions of a rebuild, each of which takes about as long: requests of others run meanwhile. */
 const REBUILD_PAUSE_MS = 50
@@ -183,6 +184,16 @@ export class SandboxVersions {
       pause: () => this.#deps.sleep(REBUILD_PAUSE_MS),
     })
     store.addFound(found, nowMs())
+  }
+
+  /** Keeps the segments of a version for the sandbox `fork`, also if the list of versions is lost. */
+  async addFork(parent: string, fork: string, version: Version): Promise<VersionContent> {
+    const { store, segments, nowMs } = this.#deps
+    const content = store.content(version)
+    const record = { fork, segments: content.segments }
+    await storeFork(segments, parent, record)
+    store.addFork(record, nowMs())
+    return content
   }
 
   /** What the last segment says about its version, so that the list can be rebuilt from the store alone. */

@@ -1,6 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { SegmentId } from '@sandwire/version-format'
 import { type Exec, numberOf, type Row, textOf } from '../sql.ts'
+import type { ForkRecord } from './fork-records.ts'
 import type { FoundVersions } from './rebuild-versions.ts'
 import { resolveRetention, type Retention, type RetentionSettings } from './retention.ts'
 import type { SegmentFacts } from './segment-store.ts'
@@ -231,11 +232,12 @@ export class VersionStore {
     return { version, segments }
   }
 
-  /** Keeps the segments of a version for a sandbox that is made from it. */
-  addFork(sandbox: string, version: Version, nowMs: number): VersionContent {
-    const content = this.content(version)
-    this.#insertFork({ sandbox, checkedMs: nowMs, segments: content.segments.map(({ id }) => id) })
-    return content
+  /** Keeps the segments of a fork. */
+  addFork({ fork, segments }: ForkRecord, nowMs: number): void {
+    for (const segment of segments)
+      if (this.segment(segment.id) === undefined) this.addSegment(segment, nowMs)
+    this.#insertFork({ sandbox: fork, checkedMs: nowMs, segments: segments.map(({ id }) => id) })
+    this.markUnused(nowMs)
   }
 
   forks(): readonly Fork[] {
