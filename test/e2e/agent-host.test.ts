@@ -4,6 +4,7 @@ import { eventually } from '@sandwire/testing'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { findClaude } from './support/agents/real-agents.ts'
+import { Attached } from './support/attached.ts'
 import { startHost } from './support/control.ts'
 
 const claude = await findClaude()
@@ -13,6 +14,10 @@ const CANARY = 'sk-ant-canary-0123456789abcdef'
 const CACHE = resolve(import.meta.dir, '../../.cache')
 
 const SEARCH = `env; cat /proc/*/environ | tr '\\\\0' '\\\\n'; git config -l; grep -rs sk-ant ~ /workspace /tmp; ls -la /var/lib/sandwire; true`
+
+interface SessionList {
+  readonly sessions: readonly { readonly id: string; readonly agentRun?: string }[]
+}
 
 interface RunView {
   readonly id: string
@@ -35,6 +40,8 @@ test.skipIf(claude.problem !== undefined)(
       callTool('Bash', { command: SEARCH }),
       callTool('Write', { file_path: '/workspace/hello.txt', content: 'hello\n' }),
       callTool('Bash', { command: 'umask 077; echo private > private.txt' }),
+      callTool('mcp__terminals__terminal_open', { command: 'sh', args: ['-c', 'env; id; cat'] }),
+      callTool('mcp__terminals__terminal_wait', { terminal: 't1', until: 'text', text: 'until a person' }),
       say('All done'),
     )
     await using api = await openFakeAnthropic({ script, key: CANARY })
@@ -49,6 +56,19 @@ test.skipIf(claude.problem !== undefined)(
       }
       await post('/api/sandboxes', { name: 'dev', limits: { diskBytes: 256 * 1024 ** 2 } })
       const { id } = (await post('/api/runs', { sandbox: 'dev', task: 'Do it' })) as RunView
+      // A person finds the agent's terminal among the sessions of the sandbox, and types into it after taking control.
+      const session = await eventually(
+        async () => {
+          const { sessions } = (await (await host.fetch('/api/account/sessions')).json()) as SessionList
+          return sessions.find(({ agentRun }) => agentRun === id)?.id ?? false
+        },
+        { what: 'the terminal of the agent', timeoutMs: 50_000, intervalMs: 200 },
+      )
+      await using person = await new Attached(
+        { ...host, socketUrl: () => host.url },
+        { session, take: true },
+      ).isAttached()
+      await person.send('wait until a person types\n')
       const run = await eventually(
         async () => {
           const view = (await (await host.fetch(`/api/runs/${id}`)).json()) as RunView
@@ -66,6 +86,11 @@ test.skipIf(claude.problem !== undefined)(
         })
       ).text()
       expect(events).toContain('ANTHROPIC_AUTH_TOKEN=[redacted]')
+      expect(events).toContain('uid=1000')
+      expect(events).toContain('Waited until text.')
+      const screen = Buffer.concat(person.screens.map(({ bytes }) => bytes)).toString() + person.text
+      expect(screen).toContain('uid=1000')
+      expect(screen).not.toContain('ANTHROPIC')
       expect([diff, events, JSON.stringify(run), host.output()].join('\n')).not.toContain(CANARY)
       await host.stop()
       // Databases, logs, disk images and everything else that the server keeps.

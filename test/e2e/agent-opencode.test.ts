@@ -30,6 +30,7 @@ test.skipIf(agent.problem !== undefined).each(['anthropic', 'openai'] as const)(
     Bun.spawnSync(['cp', '-al', `${agent.problem === undefined ? agent.folder : ''}/.`, join(data, 'agents')])
     const script = inTurns(
       callTool('write', { filePath: '/workspace/hello.txt', content: 'hello\n' }),
+      callTool('terminals_terminal_open', { command: 'sh', args: ['-c', 'echo $((6*7)) shown; cat'] }),
       say('All done'),
     )
     await using api = await (format === 'anthropic' ? openFakeAnthropic : openFakeOpenAi)({
@@ -72,15 +73,21 @@ test.skipIf(agent.problem !== undefined).each(['anthropic', 'openai'] as const)(
           },
           { what, timeoutMs: 100_000, intervalMs: 200 },
         )
-      const asking = await until('a request', ({ approvals }) => approvals.length > 0)
-      expect(asking.approvals[0]?.tool?.name).toBe('Write')
-      await call(`/api/runs/${id}/approvals/${asking.approvals[0]?.requestId}`, { decision: 'allow' })
+      // Before it writes a file, and before it opens a terminal.
+      const tools = ['Write', 'terminals_terminal_open']
+      for (const tool of tools) {
+        const { approvals } = await until(`a request for ${tool}`, (view) =>
+          view.approvals.some(({ tool: asked }) => asked?.name === tool),
+        )
+        await call(`/api/runs/${id}/approvals/${approvals[0]?.requestId}`, { decision: 'allow' })
+      }
       const run = await until('the end', ({ state }) => state === 'ended')
       expect(run.result).toMatchObject({ status: 'completed', filesChanged: ['hello.txt'] })
       expect(run.usage.costUsd).toBeGreaterThan(0)
       if (format === 'openai') expect(api.requests.map(({ model }) => model)).toContain(MODEL)
       const events = await (await host.fetch(`/api/runs/${id}/events`)).text()
       expect(events).not.toContain(KEY)
+      expect(events).toContain('42 shown')
       expect(await (await host.fetch(`/api/runs/${id}/diff`)).text()).toContain('+hello')
     } finally {
       rmSync(data, { recursive: true, force: true })

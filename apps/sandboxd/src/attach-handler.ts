@@ -89,7 +89,6 @@ function describeSocket({ data }: Admission): Record<string, string> {
 /** Handles upgrades: finds or creates the session, and decides role and protocol of the connection. */
 export class AttachHandler {
   readonly #deps: AttachDependencies
-  #connections = 0
 
   constructor(deps: AttachDependencies) {
     this.#deps = deps
@@ -165,8 +164,7 @@ export class AttachHandler {
         ? { runner: registry.find(parameters.session), isNew: false }
         : registry.create({ caller, requestId, ...parameters })
     const role = narrowRole(caller, parameters.rights.role, runner.command.isTemplate)
-    this.#connections += 1
-    const connection = this.#connections
+    const connection = registry.mintConnection()
     const adapter = parsed?.adapt({ runner, connection, name: caller.sessionName ?? runner.session.id })
     return {
       created: isNew ? runner : undefined,

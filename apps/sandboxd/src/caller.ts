@@ -26,6 +26,8 @@ export interface Caller {
   readonly starts?: boolean
   /** Environment of the process it starts; overrides the hello's. */
   readonly env?: Readonly<Record<string, string>>
+  /** The run of a coding agent that acts, and not an account. */
+  readonly agentRun?: string
   /** Id of the session that the request creates. */
   readonly session: string | undefined
   /** The session's name for compat clients; undefined: its id. */

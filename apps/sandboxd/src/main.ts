@@ -1,12 +1,14 @@
 import { openSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { GATEWAY_PORT } from '@sandwire/internal-api'
+import { encodeId, GATEWAY_PORT } from '@sandwire/internal-api'
 import { SOFTWARE_VERSION, type StopReason } from '@sandwire/protocol'
 import { AgentRegistry } from './agents/agent-registry.ts'
+import { RELAY_COMMAND, relay } from './agents/terminals/relay.ts'
 import { createBaseEnv, readAccount, takeEnvFile } from './process-env.ts'
 import { type Arguments, HELP, parseArguments } from './arguments.ts'
 import { openCredential } from './credential.ts'
 import { forwardPort, PROXY_ENV, PROXY_PORT } from './forward-port.ts'
+import type { Credential } from './http/request-guard.ts'
 import { createLog, type Log } from './log.ts'
 import { forbidDumps } from './processes/linux/process-calls.ts'
 import { OrphanReaper } from './processes/tree/orphan-reaper.ts'
@@ -110,7 +112,14 @@ function randomText(bytes: number): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
 }
 
+/** An id for a session that control did not name, such as one that an agent opens. Control knows only ids that name the sandbox. */
+function mintSessionId(credential: Credential): string {
+  const random = crypto.getRandomValues(new Uint8Array(16))
+  return credential.kind === 'token' ? `${credential.sandbox}.${encodeId(random)}` : random.toHex()
+}
+
 async function main(): Promise<void> {
+  if (process.argv[2] === RELAY_COMMAND) process.exit(await relay(process.argv[3] ?? ''))
   const parsed = parseArguments(process.argv.slice(2))
   if (parsed.kind === 'help') {
     process.stdout.write(HELP)
@@ -183,7 +192,7 @@ async function main(): Promise<void> {
       log,
       now,
     },
-    { mintId: () => randomText(16), wallClock: Date.now },
+    { mintId: () => mintSessionId(source.credential), wallClock: Date.now },
   )
   const files = new FilesThread({
     createWorker: () => new Worker(new URL('./workspace/thread/files-worker.ts', import.meta.url).href),
@@ -234,6 +243,12 @@ async function main(): Promise<void> {
     epochMs: performance.timeOrigin,
     wallClock: Date.now,
     randomHex: randomText,
+    terminals: {
+      registry,
+      openScreen: (cols, rows) => renderer.open(cols, rows),
+      now,
+      randomHex: randomText,
+    },
     log,
   })
   const { listen: address } = parsed

@@ -112,6 +112,8 @@ export const agentStartSchema = schema.record({
   tools: schema.optional(schema.list(schema.text(256, /^[A-Za-z][A-Za-z0-9_]*$/), 64)),
   /** JSON Schema, as text, of `RunResult.structured`. */
   outputSchema: schema.optional(schema.text(32 * 1024)),
+  /** True: the agent gets tools to open terminals and to use them together with people. */
+  terminals: schema.optional(schema.bool),
   /** A conversation to continue. */
   resume: schema.optional(schema.text(128, /^[A-Za-z0-9][A-Za-z0-9_.:-]*$/)),
   /** True: the agent goes `idle` after a turn and takes further messages. False: the first finished turn ends the run. */

@@ -218,6 +218,10 @@ export const sessionView = z
     state: z.enum(['pending', 'running', 'exited', 'gone']),
     mode: z.enum(MODES),
     cmd: z.string(),
+    agentRun: z.string().optional().openapi({
+      description:
+        'The run of a coding agent that opened it. For conversations, the run of an agent program.',
+    }),
     attachments: z.int(),
     people: z.array(z.string()).openapi({ description: 'Names of the attached users.' }),
     output: z

@@ -117,6 +117,7 @@ export function agentStartOf(
     ...(model === undefined ? {} : { model }),
     permission,
     ...(purpose === 'change' ? {} : { tools: READ_ONLY_TOOLS }),
+    ...(purpose === 'change' && (agent.asksForTools || permission === 'auto') ? { terminals: true } : {}),
     ...(schema === undefined ? {} : { outputSchema: JSON.stringify(schema) }),
     isInteractive,
     env: { ...env, ...agent.env(access, model, permission === 'ask') },

@@ -11,6 +11,8 @@ export interface AgentDefinition {
   /** Path of the program in every sandbox. */
   readonly program: string
   readonly args: readonly string[]
+  /** In runs with permission `ask`, it asks before it uses tools of tool servers. */
+  readonly asksForTools: boolean
   /** True for programs that the host installs. */
   readonly isInstalled: boolean
   /** Added to the environment that the gateway gives. */
@@ -31,11 +33,19 @@ const CLAUDE: AgentDefinition = {
   program: '/opt/agents/claude/claude',
   args: [],
   isInstalled: true,
+  asksForTools: true,
   env: () => ({}),
 }
 
 /** Libraries of OpenCode's program, by the format of the model API. */
 const OPENCODE_LIBRARIES = { anthropic: '@ai-sdk/anthropic', openai: '@ai-sdk/openai-compatible' } as const
+
+/** Tools that change a terminal, as OpenCode names them. */
+const TERMINAL_TOOLS = ['open', 'type', 'close'].map((tool) => `terminals_terminal_${tool}`)
+const TERMINAL_PERMISSIONS = {
+  ask: Object.fromEntries(TERMINAL_TOOLS.map((tool) => [tool, 'ask'])),
+  allow: {},
+}
 
 /** The provider, model and permissions of OpenCode are settings in a variable; nothing else is loaded from the network. */
 function openCodeEnvironment(
@@ -59,7 +69,7 @@ function openCodeEnvironment(
       small_model: name,
       autoupdate: false,
       share: 'disabled',
-      permission: { edit: permission, bash: permission },
+      permission: { edit: permission, bash: permission, ...TERMINAL_PERMISSIONS[permission] },
     }),
     OPENCODE_DISABLE_AUTOUPDATE: '1',
     OPENCODE_DISABLE_MODELS_FETCH: '1',
@@ -75,6 +85,7 @@ const OPENCODE: AgentDefinition = {
   program: '/opt/agents/opencode/opencode',
   args: ['acp'],
   isInstalled: true,
+  asksForTools: true,
   env: openCodeEnvironment,
 }
 
@@ -91,6 +102,7 @@ function declared({ name, title, program, args, env }: RunSettings['agents'][num
     program,
     args,
     isInstalled: false,
+    asksForTools: false,
     env: (access, model = DEFAULT_MODEL) => {
       const values = { gateway: access.baseUrl, token: access.token, model }
       return Object.fromEntries(Object.entries(env).map(([key, text]) => [key, fill(text, values)]))

@@ -20,6 +20,11 @@ const reportedSession = z.object({
   state: z.enum(['pending', 'running', 'exited', 'gone']),
   mode: z.enum(['pipe', 'pty']),
   cmd: printed(MAX_CMD_CHARS),
+  /** The run of a coding agent that opened it, as sandboxd names the run. */
+  agentRun: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/)
+    .exactOptional(),
   attachments: z.int().min(0).max(1_000_000),
   /** Names of the attached users. */
   people: z

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import {
   AcpDriver,
@@ -8,9 +8,12 @@ import {
   type AgentView,
   ClaudeDriver,
   claudeCommand,
+  claudeToolServers,
   type DriverEffect,
   type DriverInput,
   LineSplitter,
+  TERMINAL_SERVER,
+  type ToolServer,
 } from '@sandwire/agent'
 import { EffectQueue, SandwireError } from '@sandwire/protocol'
 import type { ProcessEnd, RunningProcess, StartProcess } from '../processes/process.ts'
@@ -20,6 +23,9 @@ import type { Log } from '../log.ts'
 import { recordBase, type TreeContext } from './base-tree/base-tree.ts'
 import { makeDiff } from './base-tree/make-diff.ts'
 import type { RunRecord } from './run-record.ts'
+import { AgentTerminals, type AgentTerminalsDependencies } from './terminals/agent-terminals.ts'
+import { relayArgv } from './terminals/relay.ts'
+import { TerminalServer } from './terminals/terminal-server.ts'
 
 /** Longest line of an agent; results of tools are written twice in theirs. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -43,12 +49,18 @@ export interface AgentRunDependencies {
   /** Wall time at which `now` is zero. */
   readonly epochMs: number
   readonly randomHex: (bytes: number) => string
+  readonly terminals: AgentTerminalsDependencies
   readonly log: Log
 }
 
 /** Command and environment of the agent's program. `scratch` is a folder for its temporary files. */
-function commandOf(start: AgentStart, scratch: string): ReturnType<typeof claudeCommand> {
-  if (start.agent === 'claude') return claudeCommand(start, scratch)
+function commandOf(
+  start: AgentStart,
+  scratch: string,
+  toolServers: string | undefined,
+): ReturnType<typeof claudeCommand> {
+  if (start.agent === 'claude')
+    return claudeCommand(start, { scratch, ...(toolServers === undefined ? {} : { toolServers }) })
   return { argv: [start.program, ...(start.args ?? [])], env: { TMPDIR: scratch, ...start.env } }
 }
 
@@ -63,6 +75,7 @@ export class AgentRun {
   readonly #stderr = new LineSplitter(MAX_STDERR_LINE_BYTES)
   readonly #exited = Promise.withResolvers<void>()
   #process: RunningProcess | undefined
+  #toolServers: readonly ToolServer[] = []
   #nowMs = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Resolves when the result is stored. */
@@ -72,8 +85,9 @@ export class AgentRun {
     this.record = record
     this.#deps = deps
     this.#start = start
-    const Driver = start.agent === 'acp' ? AcpDriver : ClaudeDriver
-    this.#driver = new Driver(record.meta.driver)
+    const options = record.meta.driver
+    this.#driver =
+      start.agent === 'acp' ? new AcpDriver(options, () => this.#toolServers) : new ClaudeDriver(options)
     this.#effects = new EffectQueue(
       (effect) => this.#perform(effect),
       () => this.#arm(),
@@ -141,7 +155,9 @@ export class AgentRun {
     const { asUser, temporaryFolder, startProcess, workspace, baseEnv } = this.#deps
     if (this.#driver.stopping !== undefined) return this.on({ kind: 'not_started', message: '' })
     const scratch = asUser(() => mkdtempSync(path.join(temporaryFolder, 'agent-')))
-    const { argv, env } = commandOf(this.#start, scratch)
+    using stack = new DisposableStack()
+    const terminals = this.#openTerminals(scratch, stack)
+    const { argv, env } = commandOf(this.#start, scratch, this.#configureTools(scratch))
     const process = startProcess(
       { argv, cwd: workspace, env: { ...baseEnv, ...env }, mode: 'pipe', cols: 0, rows: 0 },
       {
@@ -159,7 +175,29 @@ export class AgentRun {
     await this.#exited.promise
     // Servers and other processes that it started could still change files.
     await process.terminate({ hangupMs: 0, terminateMs: LEFTOVER_MS })
+    stack.dispose()
+    await terminals?.end()
     asUser(() => rmSync(scratch, { recursive: true, force: true }))
+  }
+
+  /** Offers terminals to the agent until `stack` is disposed. */
+  #openTerminals(scratch: string, stack: DisposableStack): AgentTerminals | undefined {
+    if (this.#start.terminals !== true) return undefined
+    const { asUser, terminals: deps } = this.#deps
+    const name = path.basename(this.#start.program)
+    const terminals = new AgentTerminals(this.record.meta.run, name, deps)
+    const socket = path.join(scratch, 'terminals.sock')
+    stack.use(new TerminalServer(socket, terminals, asUser))
+    this.#toolServers = [{ name: TERMINAL_SERVER, argv: relayArgv(socket) }]
+    return terminals
+  }
+
+  /** Writes the settings of Claude's tool servers; undefined when there are none. */
+  #configureTools(scratch: string): string | undefined {
+    if (this.#toolServers.length === 0) return undefined
+    const file = path.join(scratch, 'tool-servers.json')
+    this.#deps.asUser(() => writeFileSync(file, claudeToolServers(this.#toolServers), { mode: 0o600 }))
+    return file
   }
 
   #output(stream: 'stdout' | 'stderr', chunk: Uint8Array): void {

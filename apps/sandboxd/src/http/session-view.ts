@@ -9,6 +9,8 @@ export interface SessionView {
   readonly cmd: string
   /** The pane of tmux that the session shows. */
   readonly pane?: string
+  /** The run of a coding agent that opened it. */
+  readonly agentRun?: string
   readonly pid: number | null
   readonly attachments: number
   /** Names of some attached users. */
@@ -50,6 +52,7 @@ export function viewSession(runner: SessionRunner, epochMs: number): SessionView
     mode: options.mode,
     cmd: command.argv[0].slice(0, MAX_SHOWN_CHARS),
     ...(command.pane === undefined ? {} : { pane: command.pane }),
+    ...(command.agentRun === undefined ? {} : { agentRun: command.agentRun }),
     pid: state.kind === 'running' ? (pid ?? null) : null,
     attachments: attachments.attachedCount,
     people: attachments.people.slice(0, MAX_SHOWN_PEOPLE),

@@ -54,6 +54,8 @@ export interface RunningProcess {
   resize(cols: number, rows: number): void
   /** Delivers a signal at once, ahead of queued input: to the process group, or for a PTY's INT, QUIT and TSTP through TIOCSIG. */
   signal(name: string): void
+  /** True while a terminal edits lines without showing them, as for a password. Absent: unknown. */
+  isReadingSecret?(): boolean
   /** Stops reading output; the process blocks when the kernel's buffer is full. */
   pause(): void
   resume(): void

@@ -7,13 +7,38 @@ export type ScreenRequest =
   | { readonly kind: 'resize'; readonly screen: number; readonly cols: number; readonly rows: number }
   | { readonly kind: 'feed'; readonly screen: number; readonly id: number; readonly bytes: Uint8Array }
   | { readonly kind: 'render'; readonly screen: number; readonly id: number }
+  | { readonly kind: 'read'; readonly screen: number; readonly id: number; readonly range: RowRange }
   | { readonly kind: 'close'; readonly screen: number }
+
+/** Rows are numbered from 1 at the top of the screen; those of the scrollback are 0, -1, …, the latest first. */
+export interface RowRange {
+  readonly from: number
+  /** Undefined: to the end of the screen. */
+  readonly count: number | undefined
+}
+
+/** A screen as text. */
+export interface ScreenText {
+  readonly cols: number
+  readonly rows: number
+  readonly scrollback: number
+  /** From 1. */
+  readonly cursor: { readonly row: number; readonly column: number }
+  /** Cursor keys send their application sequences. */
+  readonly isApplicationCursor: boolean
+  /** Number of the first line. */
+  readonly from: number
+  /** Without trailing blanks. */
+  readonly lines: readonly string[]
+}
 
 export interface ScreenReply {
   readonly screen: number
   readonly id: number
-  /** The rendered screen; absent for a feed. */
+  /** The rendered screen, for `render`. */
   readonly drawn?: DrawnScreen
+  /** Its text, for `read`. */
+  readonly text?: ScreenText
 }
 
 /** A screen that takes longer counts as not rendered. */
@@ -53,6 +78,13 @@ export class RemoteScreen {
     const requested = this.#request((id) => ({ kind: 'render', screen: this.#key, id }))
     const reply = await raceTimeout(requested, RENDER_TIMEOUT_MS, undefined)
     return reply?.drawn
+  }
+
+  /** Rows as text, or undefined when they could not be read. */
+  async read(range: RowRange): Promise<ScreenText | undefined> {
+    const requested = this.#request((id) => ({ kind: 'read', screen: this.#key, id, range }))
+    const reply = await raceTimeout(requested, RENDER_TIMEOUT_MS, undefined)
+    return reply?.text
   }
 
   close(): void {

@@ -3,6 +3,7 @@ import { Terminal } from '@xterm/headless'
 import { limits } from '@sandwire/protocol'
 import { guardErase, TerminalFeed } from '@sandwire/screen'
 import { ScreenModes } from './screen-modes.ts'
+import type { RowRange, ScreenText } from './screen-renderer.ts'
 import { type DrawnScreen, drawSnapshot } from './screen-snapshot.ts'
 import { UnfinishedTail } from './screen-tail.ts'
 
@@ -61,6 +62,23 @@ export class Screen implements Disposable {
         drawSnapshot(this.#terminal, this.#modes, { maxBytes, isPlain: true })
       if (drawn === undefined) done({ bytes: new Uint8Array(0), parts: [] })
       else done({ bytes: Buffer.concat([drawn.bytes, tail]), parts: drawn.parts })
+    })
+  }
+
+  /** Reads rows as text. */
+  read({ from, count }: RowRange, done: (text: ScreenText) => void): void {
+    this.#feed.run(() => {
+      const { cols, rows, modes, buffer } = this.#terminal
+      const { baseY, cursorX, cursorY } = buffer.active
+      const first = Math.max(1 - baseY, Math.min(from, rows))
+      const last = Math.min(rows, count === undefined ? rows : first + count - 1)
+      const lines = Array.from(
+        { length: last - first + 1 },
+        (_, at) => buffer.active.getLine(baseY + first - 1 + at)?.translateToString(true) ?? '',
+      )
+      const cursor = { row: cursorY + 1, column: cursorX + 1 }
+      const isApplicationCursor = modes.applicationCursorKeysMode
+      done({ cols, rows, scrollback: baseY, cursor, isApplicationCursor, from: first, lines })
     })
   }
 

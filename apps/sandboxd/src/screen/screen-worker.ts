@@ -27,6 +27,9 @@ self.addEventListener('message', (event: MessageEvent<ScreenRequest>) => {
     case 'render':
       screen.draw((drawn) => reply({ screen: request.screen, id: request.id, drawn }))
       return
+    case 'read':
+      screen.read(request.range, (text) => reply({ screen: request.screen, id: request.id, text }))
+      return
     case 'close':
       screen[Symbol.dispose]()
       screens.delete(request.screen)

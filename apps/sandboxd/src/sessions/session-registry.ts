@@ -1,4 +1,5 @@
 import {
+  type ConnectionId,
   CreateLedger,
   type CreateParameters,
   limits,
@@ -108,6 +109,7 @@ export class SessionRegistry {
   readonly #gone = new Set<string>()
   readonly #endedGrants = new Set<string>()
   #isStopping = false
+  #connections = 0
 
   constructor(
     settings: Settings,
@@ -143,6 +145,12 @@ export class SessionRegistry {
     throw this.#gone.has(id)
       ? new SandwireError('session_gone', 'The session of this id has ended')
       : new SandwireError('session_not_found', 'No session has this id')
+  }
+
+  /** An id for a connection to any session. */
+  mintConnection(): ConnectionId {
+    this.#connections += 1
+    return this.#connections
   }
 
   /** Must be awaited before `create` for a pane. */
@@ -283,6 +291,7 @@ export class SessionRegistry {
         isTemplate: caller.starts === true,
         ...(caller.grant === undefined ? {} : { grant: caller.grant }),
         ...(caller.env === undefined ? {} : { fixedEnv: caller.env }),
+        ...(caller.agentRun === undefined ? {} : { agentRun: caller.agentRun }),
       },
       {
         ...this.#parts,

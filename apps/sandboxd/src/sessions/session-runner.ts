@@ -115,6 +115,11 @@ export class SessionRunner {
     return attachment === undefined ? 0 : attachment.inputAccepted - attachment.inputSettled
   }
 
+  /** True while the program reads a line that the terminal does not show, such as a password. */
+  get isReadingSecret(): boolean {
+    return this.#process?.isReadingSecret?.() ?? false
+  }
+
   drained(id: ConnectionId): void {
     this.#run(this.session.drained(id, this.#deps.now()))
   }
@@ -132,6 +137,12 @@ export class SessionRunner {
   end(): void {
     this.#run(this.session.end(this.#deps.now()))
     if (this.#hasEnded) void this.#process?.terminate()
+  }
+
+  /** Ends the session; resolves when no process of it is left. */
+  async endAndWait(): Promise<void> {
+    this.end()
+    await this.#process?.terminate()
   }
 
   /** Removes a session that has finished before its keep time is over; processes that it left running stay. */

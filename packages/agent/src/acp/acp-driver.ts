@@ -3,6 +3,7 @@ import { ClaudeDriver, type ClaudeDriverOptions } from '../claude/claude-driver.
 import type { AgentDriver, DriverEffect, DriverInput, Outcome } from '../driver.ts'
 import type { AgentState, InputRequest, Usage } from '../event.ts'
 import { type Json, parseRecord } from '../json.ts'
+import type { ToolServer } from '../tool-server.ts'
 import { AcpTranslator, type Translated } from './acp-translator.ts'
 
 /**
@@ -13,10 +14,16 @@ export class AcpDriver implements AgentDriver {
   readonly #inner: ClaudeDriver
   readonly #translator: AcpTranslator
 
-  constructor(options: ClaudeDriverOptions) {
+  /** `toolServers` is read when the program's session begins. */
+  constructor(options: ClaudeDriverOptions, toolServers: () => readonly ToolServer[] = () => []) {
     this.#inner = new ClaudeDriver(options)
     const { resume, systemPrompt } = options.start
-    this.#translator = new AcpTranslator({ workspace: options.workspace, resume, systemPrompt })
+    this.#translator = new AcpTranslator({
+      workspace: options.workspace,
+      resume,
+      systemPrompt,
+      toolServers,
+    })
   }
 
   on(input: DriverInput, nowMs: number): readonly DriverEffect[] {

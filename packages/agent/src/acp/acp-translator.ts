@@ -1,4 +1,5 @@
 import { isRecord, type Json, numberAt, recordAt, recordsAt, textAt } from '../json.ts'
+import type { ToolServer } from '../tool-server.ts'
 import { AcpTools } from './acp-tools.ts'
 
 /** Version of the Agent Client Protocol. */
@@ -22,6 +23,7 @@ export interface AcpOptions {
   readonly resume?: string | undefined
   /** Given with the first message: this protocol has no other place for it. */
   readonly systemPrompt?: string | undefined
+  readonly toolServers: () => readonly ToolServer[]
 }
 
 /** A permission request of the program that waits for an answer. */
@@ -179,7 +181,10 @@ export class AcpTranslator {
 
   #openSession(capabilities: Json | undefined): void {
     const { workspace: cwd, resume: sessionId } = this.#options
-    const settings = { cwd, mcpServers: [] }
+    const mcpServers = this.#options
+      .toolServers()
+      .map(({ name, argv: [command, ...args] }) => ({ name, command, args, env: [] }))
+    const settings = { cwd, mcpServers }
     if (sessionId === undefined) return this.#call('session/new', settings)
     if (capabilities?.['loadSession'] !== true)
       return this.#fail('The agent cannot continue an earlier conversation')

@@ -1,4 +1,6 @@
 import type { AgentStart } from '../api.ts'
+import { READ_ONLY_TERMINAL_TOOLS, TERMINAL_SERVER } from '../mcp/terminal-tools.ts'
+import type { ToolServer } from '../tool-server.ts'
 
 /**
  * Settings of the program for a run: no traffic but to the model API, no updates, errors at startup as a result line, few retries,
@@ -19,13 +21,24 @@ const ENV: Readonly<Record<string, string>> = {
   IS_SANDBOX: '1',
 }
 
+/** Tools of tool servers that need no permission, as Claude Code names them. */
+const READ_ONLY_TOOLS = READ_ONLY_TERMINAL_TOOLS.map((name) => `mcp__${TERMINAL_SERVER}__${name}`).join(',')
+
 /** A tool that only a person can answer. */
 export const QUESTION_TOOL = 'AskUserQuestion'
 
-/** Arguments and environment of Claude Code for a run. `scratch` is an empty folder of the user, mode 0700. */
+/** Arguments and environment of Claude Code for a run. */
 export function claudeCommand(
   start: AgentStart,
-  scratch: string,
+  {
+    scratch,
+    toolServers,
+  }: {
+    /** An empty folder of the user, mode 0700. */
+    readonly scratch: string
+    /** File that configures the tool servers of the run. */
+    readonly toolServers?: string
+  },
 ): { readonly argv: readonly [string, ...string[]]; readonly env: Readonly<Record<string, string>> } {
   const { limits } = start
   const argv: [string, ...string[]] = [
@@ -41,6 +54,7 @@ export function claudeCommand(
     `--setting-sources=${start.permission === 'ask' ? 'user' : 'user,project'}`,
     `--permission-mode=${start.permission === 'ask' ? 'default' : 'bypassPermissions'}`,
   ]
+  if (toolServers !== undefined) argv.push(`--mcp-config=${toolServers}`, `--allowedTools=${READ_ONLY_TOOLS}`)
   if (start.permission === 'auto') argv.push(`--disallowedTools=${QUESTION_TOOL}`)
   if (start.tools !== undefined) argv.push(`--tools=${start.tools.join(',')}`)
   if (start.model !== undefined) argv.push(`--model=${start.model}`)
@@ -51,4 +65,14 @@ export function claudeCommand(
   if (limits.maxBudgetMicroUsd !== null)
     argv.push(`--max-budget-usd=${(limits.maxBudgetMicroUsd / 1_000_000).toFixed(6)}`)
   return { argv, env: { ...ENV, CLAUDE_CODE_TMPDIR: scratch, ...start.env } }
+}
+
+/** The file that `--mcp-config` names. */
+export function claudeToolServers(servers: readonly ToolServer[]): string {
+  const mcpServers: Record<string, unknown> = {}
+  for (const { name, argv } of servers) {
+    const [command, ...args] = argv
+    mcpServers[name] = { type: 'stdio', command, args }
+  }
+  return JSON.stringify({ mcpServers })
 }

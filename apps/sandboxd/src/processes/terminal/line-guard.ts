@@ -45,6 +45,11 @@ export function isCanonical(termios: Termios): boolean {
   return (termios.localFlags & ICANON) !== 0
 }
 
+/** True when lines are edited but not shown, as programs set it to read a password. */
+export function isReadingSecret(termios: Termios): boolean {
+  return isCanonical(termios) && (termios.localFlags & ECHO) === 0
+}
+
 /** The end-of-file character, or 0 when it is disabled. */
 export function endOfFile(termios: Termios): number {
   return termios.controlCharacters[VEOF] ?? 0

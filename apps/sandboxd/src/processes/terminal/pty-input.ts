@@ -1,6 +1,6 @@
 import { joinInput } from '../join-input.ts'
 import { EAGAIN, EINTR, writeFd } from '../linux/libc.ts'
-import { endOfFile, isCanonical, LineGuard } from './line-guard.ts'
+import { endOfFile, isCanonical, isReadingSecret, LineGuard } from './line-guard.ts'
 import type { InputRefusal } from '../process.ts'
 import { flushInput, setWindowSize, type Termios, TermiosReader } from './pty-device.ts'
 
@@ -56,6 +56,12 @@ export class PtyInput {
 
   resize(cols: number, rows: number): void {
     this.#push({ kind: 'resize', cols, rows })
+  }
+
+  /** True while the terminal edits lines without showing them. */
+  get isReadingSecret(): boolean {
+    const termios = this.#isClosed ? undefined : this.#termios.read()
+    return termios !== undefined && isReadingSecret(termios)
   }
 
   /** Writes nothing more; what is queued is settled unwritten. */

@@ -122,6 +122,10 @@ class PtyProcess implements RunningProcess {
     this.#child.signalGroup(signal)
   }
 
+  isReadingSecret(): boolean {
+    return !this.#hasEnded && this.#input.isReadingSecret
+  }
+
   pause(): void {
     this.#drain.pause()
     this.#reader.pause()
