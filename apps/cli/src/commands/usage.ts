@@ -46,7 +46,7 @@ const ROWS = [
   ['CPUs', 'milliCpus', cpus],
   ['processes', 'pids', count],
   ['disk', 'diskBytes', formatBytes],
-  ['saved files and runs', 'storedBytes', formatBytes],
+  ['saved files, runs and conversations', 'storedBytes', formatBytes],
 ] as const
 
 const HEADER = ['', 'USED', 'LIMIT', 'PER SANDBOX']

@@ -40,6 +40,10 @@ export class AccountConversations {
     return view.id
   }
 
+  has(id: string): boolean {
+    return this.#sql.exec('SELECT seq FROM conversations WHERE id = ?', id).toArray().length > 0
+  }
+
   find(sessionId: string): string | undefined {
     const [row] = this.#sql.exec('SELECT id FROM conversations WHERE session_id = ?', sessionId).toArray()
     return row === undefined ? undefined : textOf(row, 'id')

@@ -231,6 +231,15 @@ export class AccountObject extends DurableObject<Env> {
     return this.#run(() => this.#conversations.find(sessionId) ?? null)
   }
 
+  /** Counts what a conversation stores; throws `ceiling_exceeded` when the account has no room for more. */
+  admitConversation(conversation: string, storedBytes: number): Promise<Outcome<void>> {
+    return this.#run(() => {
+      if (this.#conversations.has(conversation))
+        this.#stored.set(conversation, { [conversation]: storedBytes })
+      this.#stored.check(1, 'store the message')
+    })
+  }
+
   reportConversation(view: ConversationView): Promise<Outcome<void>> {
     return this.#run(() => this.#conversations.report(view))
   }
@@ -241,7 +250,10 @@ export class AccountObject extends DurableObject<Env> {
   }
 
   removeConversation(conversation: string): Promise<Outcome<void>> {
-    return this.#run(() => this.#conversations.remove(conversation))
+    return this.#run(() => {
+      this.#conversations.remove(conversation)
+      this.#stored.remove(conversation)
+    })
   }
 
   /** Adds a grant that this account is about to hold; `too_many_grants` at the limit. */

@@ -16,7 +16,7 @@ const TABLE = `CREATE TABLE IF NOT EXISTS stored_bytes (
 /** Bytes that a sandbox needs in the store, by the sandbox that made them. */
 export type BytesByLineage = Readonly<Record<string, number>>
 
-/** What versions and ended runs of the account take in the store, against its ceiling. */
+/** What versions, ended runs and conversations of the account take, against its ceiling. */
 export class StoredBytes {
   readonly #sql: Sql
   readonly #ceilings: Ceilings
@@ -34,7 +34,7 @@ export class StoredBytes {
     return row === undefined ? 0 : numberOf(row, 'bytes')
   }
 
-  /** Replaces what a sandbox or a run has stored; unchanged amounts are not written. */
+  /** Replaces what a sandbox, a run or a conversation has stored; unchanged amounts are not written. */
   set(source: string, stored: BytesByLineage): void {
     const rows = this.#sql.exec('SELECT lineage, bytes FROM stored_bytes WHERE source = ?', source).toArray()
     const known = new Map(rows.map((row) => [textOf(row, 'lineage'), numberOf(row, 'bytes')]))

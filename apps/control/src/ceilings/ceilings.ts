@@ -69,7 +69,7 @@ const SHARED_DISK_PART = 1 / 4
 const SHARED_PIDS = 4_096
 /** Part of the memory and of the disk that one account may have, so that it cannot use them up alone, however much is promised. */
 const SHARED_ACCOUNT_PART = 1 / 2
-/** Part of the disk with the store that versions and runs of one account may take. */
+/** Part of the disk with the store that versions, runs and conversations of one account may take. */
 const SHARED_STORE_PART = 1 / 4
 const SHARED_IDLE_SECONDS = 24 * 60 * 60
 const SHARED_NETWORKS: readonly NetworkPolicy[] = ['none', 'allowlist']

@@ -116,7 +116,7 @@ const NOUNS: Readonly<Record<Resource, string>> = {
   pids: 'processes',
   sandboxes: 'sandboxes',
   diskBytes: 'disk space',
-  storedBytes: 'saved files and runs',
+  storedBytes: 'saved files, runs and conversations',
   sessions: 'sessions',
 }
 

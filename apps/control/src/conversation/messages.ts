@@ -5,6 +5,8 @@ import type { Sender } from './snapshot.ts'
 
 /** Messages that wait while the agent cannot be reached, or for the end of its turn. */
 const MAX_QUEUED = 100
+/** Their characters: the queue is stored anew with each event of the agent, and clients get it with each change. */
+const MAX_QUEUED_CHARS = 256 * 1024
 /** Ids of messages that are recognized when they are repeated. */
 const MAX_KNOWN_IDS = 200
 
@@ -26,11 +28,8 @@ export function takeMessage(
   if (earlier !== undefined) return acknowledge(earlier.seq)
   if (waiting.some((each) => each.id === id)) return acknowledge(null)
   if (content.trim() === '') return refuse('bad_request', 'The message is empty')
-  if (queue.length + waiting.length >= MAX_QUEUED)
-    return refuse(
-      'rate_limited',
-      `Cannot store the message: ${MAX_QUEUED} wait already. Send it again later.`,
-    )
+  if (queue.length + waiting.length >= MAX_QUEUED || charsOf(draft) + content.length > MAX_QUEUED_CHARS)
+    return refuse('rate_limited', 'Cannot store the message: too many wait already. Send it again later.')
   const message = { id, content, by: account, byName: name }
   if (!whenIdle || (!isBusy(draft) && waiting.length === 0)) return acknowledge(accept(draft, message))
   acknowledge(null)
@@ -54,8 +53,14 @@ export function changeWaiting(
   change: (message: WaitingMessage) => readonly WaitingMessage[],
 ): void {
   const { waiting } = draft.state
-  if (waiting.some((each) => each.id === id))
-    return draft.set({ waiting: waiting.flatMap((each) => (each.id === id ? change(each) : [each])) })
+  if (waiting.some((each) => each.id === id)) {
+    draft.set({ waiting: waiting.flatMap((each) => (each.id === id ? change(each) : [each])) })
+    if (charsOf(draft) <= MAX_QUEUED_CHARS) return
+    draft.set({ waiting })
+    const tooLong = 'Cannot change the message: too much text waits already. Try it again later.'
+    draft.send(socket, { type: 'error', code: 'rate_limited', message: tooLong })
+    return
+  }
   const message = 'Cannot change the message: the agent has it already, or it was removed'
   draft.send(socket, { type: 'error', code: 'conflict', message })
 }
@@ -65,6 +70,12 @@ export function sendNow(draft: ConversationDraft, id: string, sender: Sender): v
   const message = draft.state.waiting.find((each) => each.id === id)
   changeWaiting(draft, id, sender, () => [])
   if (message !== undefined) accept(draft, message)
+}
+
+/** Characters of all messages that wait. */
+function charsOf({ state: { queue, waiting } }: ConversationDraft): number {
+  const texts = [...queue.map(({ text }) => text), ...waiting.map(({ content }) => content)]
+  return texts.reduce((sum, { length }) => sum + length, 0)
 }
 
 /** True until the agent has finished with every message that was accepted. */

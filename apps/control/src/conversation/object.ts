@@ -111,6 +111,7 @@ export class ConversationObject extends DurableObject<Env> {
     return this.#run(async () => {
       await this.#authorize(call, 'steer')
       const sent = await this.#frames.run('frames', async () => {
+        await this.#admitMessage()
         await auditAgentCall(this.env, this.#record, call, Date.now())
         const sender = { socket: '', account: call.identity, name: call.name }
         const { id, text } = message
@@ -249,11 +250,19 @@ export class ConversationObject extends DurableObject<Env> {
     const frame = typeof data === 'string' ? decodeClientFrame(data) : undefined
     if (frame === undefined) throw new SandwireError('bad_request', 'Cannot use the frame: it is malformed')
     if (!caller.maySteer) throw new SandwireError('forbidden', 'Cannot do this: you may only watch')
+    if (frame.type === 'message' || frame.type === 'start') await this.#admitMessage()
     const { socket, call } = caller
     const audited = { ...call, action: 'conversation.steer', requestId: crypto.randomUUID() } as const
     await auditAgentCall(this.env, this.#record, audited, Date.now())
     const sender = { socket, account: call.identity, name: call.name }
     this.#take({ type: 'frame', frame, sender, newId: crypto.randomUUID() })
+  }
+
+  /** Throws `ceiling_exceeded` when the owner's account has no room for what the conversation stores. */
+  async #admitMessage(): Promise<void> {
+    const { id, owner } = this.#record
+    const account = this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(owner))
+    unwrap(await account.admitConversation(id, this.#store.keptChars))
   }
 
   /** Gives the state an input, stores what follows from it, sends it, and does what has to be done. */

@@ -18,6 +18,10 @@ const SCHEMA: Schema = {
   ],
 }
 
+/** Characters of entries that a conversation keeps; the oldest are deleted. Less than a socket is sent before it is closed. */
+const MAX_KEPT_CHARS = 8 * 1024 * 1024
+/** What is left after that, so that it is rare: all entries are read for it. */
+const KEPT_CHARS = 7 * 1024 * 1024
 /** Characters of entries in one answer; at least one entry is returned. */
 const MAX_RANGE_CHARS = 1024 * 1024
 
@@ -25,6 +29,8 @@ const MAX_RANGE_CHARS = 1024 * 1024
 export class ConversationStore {
   readonly #sql: Sql
   #hasTables: boolean
+  /** Characters of all entries; undefined: to be counted. */
+  #keptChars: number | undefined
   readonly outbox: Outbox
 
   constructor(sql: Sql) {
@@ -65,8 +71,34 @@ export class ConversationStore {
     this.#sql.exec('UPDATE conversation SET state = ?', JSON.stringify(state))
   }
 
+  /** Characters of all entries. */
+  get keptChars(): number {
+    if (!this.#hasTables) return 0
+    if (this.#keptChars === undefined) {
+      const query = 'SELECT COALESCE(SUM(LENGTH(frame)), 0) AS chars FROM entries'
+      const [row] = this.#sql.exec(query).toArray()
+      this.#keptChars = row === undefined ? 0 : numberOf(row, 'chars')
+    }
+    return this.#keptChars
+  }
+
   addEntry({ seq, atMs, frame }: ConversationEntry): void {
-    this.#sql.exec('INSERT INTO entries VALUES (?, ?, ?)', seq, atMs, JSON.stringify(frame))
+    const text = JSON.stringify(frame)
+    const chars = this.keptChars + text.length
+    this.#sql.exec('INSERT INTO entries VALUES (?, ?, ?)', seq, atMs, text)
+    this.#keptChars = chars
+    if (chars > MAX_KEPT_CHARS) this.#deleteOldest()
+  }
+
+  #deleteOldest(): void {
+    this.#sql.exec(
+      `DELETE FROM entries WHERE seq <= (
+        SELECT MAX(seq) FROM (SELECT seq, SUM(LENGTH(frame)) OVER (ORDER BY seq DESC) AS chars FROM entries)
+        WHERE chars > ?
+      )`,
+      KEPT_CHARS,
+    )
+    this.#keptChars = undefined
   }
 
   /** Entries after a number, as many as fit into one answer. */
@@ -88,6 +120,7 @@ export class ConversationStore {
   /** To be called when the storage was deleted. */
   forget(): void {
     this.#hasTables = false
+    this.#keptChars = undefined
   }
 
   #row() {

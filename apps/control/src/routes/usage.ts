@@ -31,7 +31,9 @@ const usageView = z
       milliCpus: use.optional().openapi(running),
       pids: use.optional().openapi(running),
       diskBytes: use.optional().openapi({ description: 'Of all sandboxes.' }),
-      storedBytes: use.optional().openapi({ description: 'Of saved versions and ended runs.' }),
+      storedBytes: use
+        .optional()
+        .openapi({ description: 'Of saved versions, ended runs and conversations.' }),
     }),
     sandbox: z
       .object({

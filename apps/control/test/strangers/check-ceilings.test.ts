@@ -364,7 +364,7 @@ describe('the use of an account', () => {
       for (const id of ['one', 'two']) add(id)
       stored.admit('one', 60)
       expect(() => stored.admit('two', 41)).toThrow(
-        'Cannot save the files: your account may have at most 100 bytes of saved files and runs (in use: 60 bytes, requested: 41 bytes)',
+        'Cannot save the files: your account may have at most 100 bytes of saved files, runs and conversations (in use: 60 bytes, requested: 41 bytes)',
       )
       stored.admit('two', 40)
       expect(usage.uses()).toMatchObject({ storedBytes: { used: 100, limit: 100 } })

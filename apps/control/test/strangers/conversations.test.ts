@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
 import { eventually } from '@sandwire/testing'
-import { ApiClient, JWT_SECRET, linkIn, textIn } from '../support/api-client.ts'
+import { ApiClient, codeIn, JWT_SECRET, linkIn, textIn } from '../support/api-client.ts'
 import { type RunningControl, startControl } from '../support/control.ts'
 import { type FakeAgent, FakeAgents } from '../support/fake-agents.ts'
 import { FakeSandboxes } from '../support/fake-sandboxes.ts'
@@ -10,6 +10,8 @@ type Frame = Readonly<Record<string, unknown>>
 
 /** Sockets that an account may have in a conversation. */
 const MAX_ACCOUNT_SOCKETS = 32
+/** What an account may store; a conversation keeps 8 MiB. */
+const MAX_STORED_BYTES = 20 * 1024 * 1024
 const TEXT = 'x'.repeat(200 * 1024)
 
 const sandboxes = new FakeSandboxes()
@@ -23,6 +25,7 @@ beforeAll(async () => {
   sandboxes.intercept = (request, server) => agents.handle(request, server)
   control = await startControl({
     runner: sandboxes,
+    config: { ceilings: { account: { storedBytes: MAX_STORED_BYTES } } },
     bindings: { JWT_SECRET, ANTHROPIC_API_KEY: 'sk-ant-test' },
   })
   control.host.isolation = 'bubblewrap'
@@ -37,8 +40,8 @@ afterAll(async () => {
   await sandboxes[Symbol.asyncDispose]()
 })
 
-async function create(): Promise<string> {
-  return textIn(await ada.post('/api/conversations', { sandbox }), 'id')
+async function create(client = ada): Promise<string> {
+  return textIn(await client.post('/api/conversations', client === ada ? { sandbox } : {}), 'id')
 }
 
 /** A client that reads. */
@@ -96,16 +99,16 @@ async function stall(
 }
 
 /** The agent of a conversation, after its first message. */
-async function startAgent(conversation: string): Promise<FakeAgent> {
-  await ada.post(`/api/conversations/${conversation}/messages`, { text: 'begin' })
+async function startAgent(conversation: string, client = ada): Promise<FakeAgent> {
+  await client.post(`/api/conversations/${conversation}/messages`, { text: 'begin' })
   return eventually(() => [...agents.runs.values()].find(({ run }) => run.startsWith(conversation)), {
     what: 'the agent',
     timeoutMs: 20_000,
   })
 }
 
-async function lastSeqOf(conversation: string): Promise<number> {
-  const { body } = await ada.get(`/api/conversations/${conversation}/entries?limit=1`)
+async function lastSeqOf(conversation: string, client = ada): Promise<number> {
+  const { body } = await client.get(`/api/conversations/${conversation}/entries?limit=1`)
   return Number((body as Frame)['lastSeq'])
 }
 
@@ -119,7 +122,8 @@ describe('(threat T50) an account that', () => {
     expect(eve.closed).toBe(4452)
     expect(new Set(eve.outcome)).toEqual(new Set(['history_end', 'forbidden', 'rate_limited']))
     using other = await new Browser(bob, `sessionId=${second}`).settled()
-    other.socket.send('not a frame')
+    // Some may be accepted again.
+    for (let at = 0; at < 250; at += 1) other.socket.send('not a frame')
     await eventually(() => other.closed === 4452 || other.outcome.includes('rate_limited'), {
       what: 'a refusal',
     })
@@ -136,6 +140,39 @@ describe('(threat T50) an account that', () => {
       expect(sockets.use(await open(bob)).outcome).toEqual(['history_end'])
     expect(sockets.use(await open(bob)).outcome).toEqual(['too_many_attachments'])
     expect(sockets.use(await open(ada)).outcome).toEqual(['history_end'])
+  }, 60_000)
+
+  test('sends more than may wait is refused', async () => {
+    const conversation = await create()
+    await startAgent(conversation)
+    using browser = await new Browser(ada, `sessionId=${conversation}`).settled()
+    const frame = JSON.stringify({ type: 'message', content: 'x'.repeat(60_000), whenIdle: true })
+    for (let at = 0; at < 8; at += 1) browser.socket.send(frame)
+    await eventually(() => browser.outcome.length === 5, { what: 'the answers' })
+    expect(browser.outcome).toEqual(['history_end', ...Array.from({ length: 4 }, () => 'rate_limited')])
+  }, 60_000)
+
+  test('stores all it may is refused, until it deletes a conversation', async () => {
+    const eve = await ApiClient.named(control, 'eve')
+    const full: string[] = []
+    const codes: string[] = []
+    while (codes.length === 0 && full.length < 8) {
+      const conversation = await create(eve)
+      full.push(conversation)
+      const agent = await startAgent(conversation, eve)
+      for (let at = 0; at < 50; at += 1) agent.emit({ type: 'text', text: `${at} ${TEXT}` })
+      await eventually(async () => (await lastSeqOf(conversation, eve)) > 50, { what: 'the entries' })
+      const { body } = await eve.get(`/api/conversations/${conversation}/entries?limit=1`)
+      // The oldest were deleted.
+      expect(Number((body as { entries: Frame[] }).entries[0]?.['seq'])).toBeGreaterThan(5)
+      const response = await eve.post(`/api/conversations/${conversation}/messages`, { text: 'more' })
+      if (response.status !== 202) codes.push(codeIn(response))
+    }
+    expect(codes).toEqual(['429 ceiling_exceeded'])
+    for (const conversation of full) await eve.delete(`/api/conversations/${conversation}`)
+    const conversation = await create(eve)
+    const response = await eve.post(`/api/conversations/${conversation}/messages`, { text: 'again' })
+    expect(response.status).toBe(202)
   }, 60_000)
 
   test('reads nothing makes control keep a limited amount, and others still get everything', async () => {
