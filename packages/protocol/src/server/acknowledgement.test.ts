@@ -93,6 +93,19 @@ describe('an attachment whose connection acknowledges output', () => {
     expect(driver.receivedOutput()).toBe('y')
   })
 
+  test('[Y5] gets another screen when the output after the first was trimmed before it was sent', () => {
+    const fixture = new SessionFixture({ mode: 'pty', overflow: 'trim', limits: { logBytes: 200_000 } })
+    const driver = fixture.attach({ rights: { ...UNWINDOWED, skipsBacklog: true } })
+    driver.block()
+    fixture.output('x'.repeat(400_000))
+    driver.drain()
+    const screen = { at: fixture.session.log.end, cols: 80, rows: 24, data: new Uint8Array(), exact: true }
+    fixture.output('y'.repeat(400_000))
+    fixture.takeEffects()
+    fixture.run(fixture.session.snapshotReady(driver.id, screen, fixture.nowMs))
+    expect(fixture.takeEffects()).toContainEqual({ do: 'snapshot', attachment: driver.id })
+  })
+
   test('[Y5] gets a short backlog as it is, with skipsBacklog', () => {
     const fixture = new SessionFixture({ mode: 'pty', overflow: 'trim' })
     const driver = fixture.attach({ rights: { ...UNWINDOWED, skipsBacklog: true } })

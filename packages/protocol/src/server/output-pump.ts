@@ -166,14 +166,13 @@ export class OutputPump {
 
   /**
    * Moves an attachment that fell behind the log to its start, with a gap or a snapshot. That waits for room in the window, so
-   * that a client which reads nothing gets one gap however much is trimmed.
+   * that a client which reads nothing gets one gap however much is trimmed. A connection that acknowledges output has room
+   * whenever it is not blocked.
    */
   #skipTrimmed(attachment: Attachment): void {
-    if (
-      attachment.sent >= this.#log.start ||
-      attachment.sent - attachment.acked >= attachment.window.sizeBytes
-    )
-      return
+    const { sent, acked, acknowledgement, window } = attachment
+    if (sent >= this.#log.start) return
+    if (acknowledgement === 'client' && sent - acked >= window.sizeBytes) return
     if (this.#isPty && attachment.dialect === 'v1' && !attachment.isAgent) {
       this.requestSnapshot(attachment)
       return
