@@ -74,6 +74,8 @@ test('(threat T6) who lost access to a sandbox neither steers nor watches an age
     return (await Promise.all([...read, ...sent])).map(({ status }) => status)
   }
   await eventually(async () => (await statuses(bob)).every((status) => status < 300), { what: 'access' })
+  // The first message to a conversation starts its agent.
+  await eventually(() => agents.runs.size === 2, { what: 'both agents', timeoutMs: 20_000 })
   const sent = agent.messages.length
   await ada.delete(`/api/grants/${String(fieldOf(body, 'grant'))}`)
   expect(new Set(await statuses(bob))).toEqual(new Set([404]))

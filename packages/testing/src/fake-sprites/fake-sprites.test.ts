@@ -84,6 +84,13 @@ describe.skipIf(problem !== undefined)(
       ]
       for await (const _ of await sprite.createService('web', { cmd: process.execPath, args })) void _
       expect(await sprite.getService('web')).toMatchObject({ state: { status: 'running' } })
+      // The official client waits ten seconds for a port that refuses it.
+      const listens = async () => {
+        const connection = await api.sprite('dev').connect(8099)
+        connection?.close()
+        return connection !== undefined
+      }
+      await eventually(listens, { what: 'the service to listen' })
       const port = await findFreePort()
       const proxy = await sprite.proxyPort(port, 8099)
       const ask = async () => {
