@@ -19,11 +19,11 @@ describe.skipIf(problem !== undefined)(
       await owner[Symbol.asyncDispose]()
     })
 
-    async function share(wish: object): Promise<{ grant: string; link: string }> {
+    async function share(request: object): Promise<{ grant: string; link: string }> {
       const answer = await fixture.host.fetch('/api/grants', {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(wish),
+        body: JSON.stringify(request),
       })
       return (await answer.json()) as { grant: string; link: string }
     }

@@ -65,7 +65,7 @@ describe.skipIf(problem !== undefined)(
       const before = await heightOf(editor(workbench), 'line 300')
       await page.keyboard.type('abc', { delay: 20 })
       const typing = page.keyboard.type('defghijklmnopqrstuvwxyz', { delay: 40 })
-      await workspace.write('both.txt', LONG.replace('line 310', 'line of somebody else'))
+      await workspace.write('both.txt', LONG.replace('line 310', 'line of another user'))
       await typing
       await mine(workbench).waitFor()
       const typed = 'line 300abcdefghijklmnopqrstuvwxyz'

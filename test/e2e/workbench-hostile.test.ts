@@ -168,11 +168,11 @@ describe.skipIf(problem !== undefined)(
         await workbench.first.waitFor(`link-${Object.keys(links).length - 1}`)
         // Chromium blocks some of these by itself; the page must not even try.
         await workbench.page.evaluate(() => {
-          const wished: unknown[] = []
+          const opened: unknown[] = []
           const openWindow = window.open.bind(window)
-          Object.assign(globalThis, { wished })
+          Object.assign(globalThis, { opened })
           window.open = (...args) => {
-            wished.push(args)
+            opened.push(args)
             return openWindow(...args)
           }
         })
@@ -190,9 +190,9 @@ describe.skipIf(problem !== undefined)(
         const popup = await eventually(() => recorder.opened[0], { what: 'the good link to open' })
         await popup.waitForURL(`${foreign.origin}/good`)
         expect(await popup.evaluate(() => [window.opener === null, document.referrer])).toEqual([true, ''])
-        const wished = await workbench.page.evaluate(() => Reflect.get(globalThis, 'wished') as unknown[][])
-        for (const wish of wished)
-          expect(wish).toEqual([`${foreign.origin}/good`, '_blank', expect.stringContaining('noopener')])
+        const opened = await workbench.page.evaluate(() => Reflect.get(globalThis, 'opened') as unknown[][])
+        for (const call of opened)
+          expect(call).toEqual([`${foreign.origin}/good`, '_blank', expect.stringContaining('noopener')])
         for (const opened of recorder.opened) expect(opened.url()).toBe(`${foreign.origin}/good`)
         expect(await pwned()).toBeUndefined()
         for (const opened of recorder.opened.splice(0)) await opened.close()

@@ -32,7 +32,7 @@ describe('a session token', () => {
   test('is encrypted, and differs each time', async () => {
     const tokens = await open()
     // Long values only: a short one could occur by chance.
-    const binding = { ...BINDING, user: 'somebody-with-a-long-name' }
+    const binding = { ...BINDING, user: 'account-with-a-long-name' }
     const minted = await Promise.all(Array.from({ length: 20 }, () => tokens.mint(binding, NOW)))
     expect(new Set(minted).size).toBe(20)
     for (const token of minted) {

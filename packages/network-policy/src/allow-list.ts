@@ -30,12 +30,12 @@ function parseRule(entry: string): Rule {
   const isSubdomains = entry.startsWith(ANY_PREFIX)
   const parts = splitAuthority(isSubdomains ? entry.slice(ANY_PREFIX.length) : entry)
   const port = parts.port === undefined ? undefined : parsePort(parts.port)
-  const host = isSubdomains ? parseName(parts.host) : spellParsed(parts.host)
+  const host = isSubdomains ? parseName(parts.host) : canonicalHost(parts.host)
   if (host === undefined || (parts.port !== undefined && port === undefined)) throw wrong(entry)
   return { host, isSubdomains, ports: port === undefined ? WEB_PORTS : [port] }
 }
 
-function spellParsed(text: string): string | undefined {
+function canonicalHost(text: string): string | undefined {
   const host = parseHost(text)
   return host === undefined ? undefined : formatHost(host)
 }

@@ -4,11 +4,11 @@ import { patternAt } from './pattern.ts'
 import { openPlainServer } from './plain-server.fixture.ts'
 import { findPythonPeerProblem, runPythonPeer } from './python-peer.ts'
 
-const obstacle = await findPythonPeerProblem()
+const problem = await findPythonPeerProblem()
 const headers = { authorization: 'Bearer good' }
 
-describe.skipIf(obstacle !== undefined)(
-  `runPythonPeer${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
+describe.skipIf(problem !== undefined)(
+  `runPythonPeer${problem === undefined ? '' : ` (skipped: ${problem})`}`,
   () => {
     test('sends input and eof, and reports the response', async () => {
       await using server = openPlainServer()

@@ -401,7 +401,7 @@ describe('limits', () => {
   })
 
   test('buffers a bounded number of bytes, and closes the connection that buffers the most', async () => {
-    const patience = { timeoutMs: 15_000 }
+    const wait = { timeoutMs: 15_000 }
     serve = (socket) => void socket.write(Buffer.alloc(8 * 1024 * 1024, 7))
     const maxHeldBytes = 256 * 1024
     const opened = await open(GOOD, { maxHeldBytes })
@@ -416,12 +416,12 @@ describe('limits', () => {
       // A paused client does not notice that it was closed.
       return opened.counts().closedFull > 0
     }
-    await eventually(hasClosed, { what: 'a connection to be closed', ...patience })
+    await eventually(hasClosed, { what: 'a connection to be closed', ...wait })
     expect(heldBytes).toBeLessThanOrEqual(maxHeldBytes)
     for (const { socket } of stalled) socket.destroy()
     await eventually(() => opened.counts().heldBytes === 0, {
       what: 'the buffers to be dropped',
-      ...patience,
+      ...wait,
     })
   }, 40_000)
 

@@ -8,7 +8,7 @@ import type { FileAccess, OpenFile } from './open-file.ts'
 import { OpenFiles } from './open-files.ts'
 
 /** Open files over texts in a map, with one of them open. */
-function openShelf(disk: Map<string, string>, path: string) {
+function openStorage(disk: Map<string, string>, path: string) {
   const access = (_: string, at: string): FileAccess => {
     const read = (): string => {
       const text = disk.get(at)
@@ -48,7 +48,7 @@ function loaded({ state }: OpenFile): Promise<void> {
 
 test('moves a pane with its folder, including unsaved text', async () => {
   const disk = new Map([['old/a', 'one']])
-  const { workbench, dirty, storage, viewId, file } = openShelf(disk, 'old/a')
+  const { workbench, dirty, storage, viewId, file } = openStorage(disk, 'old/a')
   await loaded(file)
   file.edited(FileText.of('mine'))
   await storage.move({ sandbox: 's', from: 'old', to: 'new/place' }, async () => {
@@ -66,7 +66,7 @@ test('moves a pane with its folder, including unsaved text', async () => {
 })
 
 test('leaves a pane alone when the move fails or concerns another file or sandbox', async () => {
-  const { workbench, storage, viewId, file } = openShelf(new Map([['a', 'one']]), 'a')
+  const { workbench, storage, viewId, file } = openStorage(new Map([['a', 'one']]), 'a')
   await loaded(file)
   const fail = async (): Promise<void> => {
     throw new Error('there is something')

@@ -7,7 +7,7 @@ type Write = typeof writeFile
 
 const files = (...sizes: readonly number[]) =>
   sizes.map((size, at) => ({ path: `f${at}`, file: new File(['x'.repeat(size)], `f${at}`) }))
-const wish = { sandbox: 's', folder: 'in', replaces: false }
+const request = { sandbox: 's', folder: 'in', replaces: false }
 
 test('reports the progress of all files together until the end', async () => {
   const shares: number[] = []
@@ -18,7 +18,7 @@ test('reports the progress of all files together until the end', async () => {
     return ''
   }
   const uploads = new Uploads(write)
-  const end = uploads.start({ ...wish, files: files(100, 200) })
+  const end = uploads.start({ ...request, files: files(100, 200) })
   expect(uploads.running.get()[0]).toMatchObject({ text: 'Uploading 2 files', totalBytes: 300 })
   expect(await end).toEqual({ kind: 'info', text: 'Uploaded 2 files' })
   expect(shares).toEqual([50, 200])
@@ -30,12 +30,12 @@ test('skips existing files and names them', async () => {
     if (path === 'in/f0') throw new ApiError('file_changed', 'there', 412)
     return ''
   })
-  expect(await uploads.start({ ...wish, files: files(1, 1) })).toEqual({
+  expect(await uploads.start({ ...request, files: files(1, 1) })).toEqual({
     kind: 'info',
     text: 'Uploaded 1 file; skipped 1 that already existed: f0',
   })
   const none = new Uploads(() => Promise.reject(new ApiError('file_changed', 'there', 412)))
-  expect(await none.start({ ...wish, files: files(1, 1, 1, 1, 1) })).toEqual({
+  expect(await none.start({ ...request, files: files(1, 1, 1, 1, 1) })).toEqual({
     kind: 'error',
     text: 'Uploaded 0 files; skipped 5 that already existed: f0, f1, f2, and 2 more',
   })
@@ -46,7 +46,7 @@ test('names the file that failed and counts the uploaded ones', async () => {
     if (path === 'in/f1') throw new ApiError('no_space', 'The disk is full', 507)
     return ''
   })
-  expect(await uploads.start({ ...wish, files: files(1, 1, 1) })).toEqual({
+  expect(await uploads.start({ ...request, files: files(1, 1, 1) })).toEqual({
     kind: 'error',
     text: 'Cannot upload f1: The disk is full (1 of 3 files uploaded)',
   })
@@ -62,7 +62,7 @@ test('stops when canceled', async () => {
         second.resolve()
       }),
   )
-  const end = uploads.start({ ...wish, files: files(1, 1) })
+  const end = uploads.start({ ...request, files: files(1, 1) })
   await second.promise
   uploads.running.get()[0]?.stop()
   expect(await end).toEqual({ kind: 'info', text: 'Canceled: 1 of 2 files uploaded' })

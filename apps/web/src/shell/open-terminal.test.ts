@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { takeOpenTarget } from './open-terminal.ts'
 
-function shelfWith(text: string) {
+function storageWith(text: string) {
   const entries = new Map([['sandwire.open', text]])
   return {
     entries,
@@ -12,7 +12,7 @@ function shelfWith(text: string) {
 
 test('reads the target of a share link once', () => {
   const came = { sandbox: 'a', session: 'a.1', role: 'viewer' } as const
-  const storage = shelfWith(JSON.stringify(came))
+  const storage = storageWith(JSON.stringify(came))
   expect(takeOpenTarget(storage)).toEqual(came)
   expect(takeOpenTarget(storage)).toBeUndefined()
 })
@@ -20,7 +20,7 @@ test('reads the target of a share link once', () => {
 test.each(['', 'null', '{"sandbox":1}', '{"sandbox":"a","session":null,"role":"owner"}', '[]'])(
   'ignores and removes an invalid target: %p',
   (text) => {
-    const storage = shelfWith(text)
+    const storage = storageWith(text)
     expect(takeOpenTarget(storage)).toBeUndefined()
     expect(storage.entries.size).toBe(0)
   },

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { nameSandbox, SandboxNames } from './sandbox-names.ts'
 
-function openShelf() {
+function openStorage() {
   const texts = new Map<string, string>()
   return {
     getItem: (key: string) => texts.get(key) ?? null,
@@ -18,7 +18,7 @@ test('never names a sandbox by its id', () => {
 })
 
 test('keeps the name of a destroyed sandbox across reloads, but not for another account', () => {
-  const storage = openShelf()
+  const storage = openStorage()
   new SandboxNames(storage).learn(ID, 'dev')
   const names = new SandboxNames(storage)
   expect(nameSandbox(ID, names.all.get(), false)).toBe('dev')
@@ -28,14 +28,14 @@ test('keeps the name of a destroyed sandbox across reloads, but not for another 
 
 test('ignores corrupt names', () => {
   for (const kept of ['{', '7', 'null', `{"${ID}":7}`, '{"x":"y"}']) {
-    const storage = openShelf()
+    const storage = openStorage()
     storage.setItem('sandwire.names', kept)
     expect(new SandboxNames(storage).all.get()).toEqual({})
   }
 })
 
 test("names another account's sandbox by its name or its owner", () => {
-  const names = new SandboxNames(openShelf())
+  const names = new SandboxNames(openStorage())
   const told = [{}, { owner: 'ann' }, { sandboxName: 'dev', owner: 'ann' }, { owner: 'ann' }]
   const called = told.map((one) => {
     names.learnShared(ID, one)

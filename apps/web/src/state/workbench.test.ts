@@ -47,12 +47,12 @@ class Server implements Disposable {
   }
 }
 
-function createShelf(): TextStorage {
+function createStorage(): TextStorage {
   const kept = new Map<string, string>()
   return { getItem: (key) => kept.get(key) ?? null, setItem: (key, text) => void kept.set(key, text) }
 }
 
-async function open(shared = createShelf(), own = createShelf()): Promise<Workbench> {
+async function open(shared = createStorage(), own = createStorage()): Promise<Workbench> {
   const workbench = new Workbench(shared, own)
   await workbench.open(AbortSignal.abort())
   return workbench
@@ -98,7 +98,7 @@ const pathsIn = (workbench: Workbench) =>
 
 test('a window restores its own tabs, whatever other windows have open', async () => {
   using _ = new Server()
-  const [shared, first, second] = [createShelf(), createShelf(), createShelf()]
+  const [shared, first, second] = [createStorage(), createStorage(), createStorage()]
   openFile(await open(shared, first), 'one')
   const other = await open(shared, second)
   expect(pathsIn(other)).toEqual(['one'])
@@ -110,7 +110,7 @@ test('a window restores its own tabs, whatever other windows have open', async (
 
 test('a window in which everything was closed stays empty', async () => {
   using _ = new Server()
-  const [shared, first] = [createShelf(), createShelf()]
+  const [shared, first] = [createStorage(), createStorage()]
   const workbench = await open(shared, first)
   workbench.changeLayout(() => EMPTY)
   openFile(await open(shared), 'of another window')
@@ -119,7 +119,7 @@ test('a window in which everything was closed stays empty', async () => {
 
 test('the next account sees nothing of what was open in any window', async () => {
   using server = new Server()
-  const [shared, first, second] = [createShelf(), createShelf(), createShelf()]
+  const [shared, first, second] = [createStorage(), createStorage(), createStorage()]
   const workbench = await open(shared, first)
   openFile(workbench, 'of ann')
   server.account = 'bob'
@@ -134,7 +134,7 @@ test('the next account sees nothing of what was open in any window', async () =>
 
 test('a returning account finds its tabs, also in a new window', async () => {
   using server = new Server()
-  const [shared, first] = [createShelf(), createShelf()]
+  const [shared, first] = [createStorage(), createStorage()]
   openFile(await open(shared, first), 'of ann')
   server.account = 'bob'
   openFile(await open(shared), 'of bob')

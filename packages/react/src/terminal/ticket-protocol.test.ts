@@ -5,8 +5,8 @@ import { ticketProtocol, type TicketRequest } from './ticket-protocol.ts'
 describe('ticketProtocol', () => {
   test('requests a ticket for the target, and for the session once it is known', async () => {
     const asked: TicketRequest[] = []
-    const get = (wish: TicketRequest) => {
-      asked.push(wish)
+    const get = (request: TicketRequest) => {
+      asked.push(request)
       return Promise.resolve('a.b')
     }
     expect(await ticketProtocol(get, { sandbox: 'dev', cmd: 'sh' }, undefined)).toBe('sandwire.ticket.a.b')

@@ -9,15 +9,15 @@ export interface TicketRequest {
   readonly role?: Role
 }
 
-export type GetTicket = (wish: TicketRequest) => Promise<string>
+export type GetTicket = (request: TicketRequest) => Promise<string>
 
 /** Characters allowed in a subprotocol name; the browser throws for others. */
 const TICKET = /^[A-Za-z0-9._-]+$/
 
 /** Errors of the page's own ticket function are passed on and may be retried. */
-async function askFor(getTicket: GetTicket, wish: TicketRequest): Promise<unknown> {
+async function askFor(getTicket: GetTicket, request: TicketRequest): Promise<unknown> {
   try {
-    return await getTicket(wish)
+    return await getTicket(request)
   } catch (error) {
     if (error instanceof SandwireError) throw error
     const why = error instanceof Error ? error.message : String(error)

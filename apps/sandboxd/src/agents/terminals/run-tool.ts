@@ -166,7 +166,7 @@ function untilQuiet(
   return untilTrue(terminal, timeoutMs, signal, async () => terminal.quietMs >= quietMs || terminal.hasEnded)
 }
 
-/** Throws why not all of the input was accepted, or what came of it. */
+/** Throws the reason when not all of the input was accepted, or the problem that typing it caused. */
 function checkTyped({ acceptedBytes, refusal, isUnread, warning }: TypingResult, bytes: number): void {
   const problem =
     refusal === undefined
