@@ -216,11 +216,8 @@ function tagOf(account: string): string {
 
 function close(socket: WebSocket, code: number, reason: string): void {
   try {
-    console.log('CLOSING', code, reason, socket.readyState)
     socket.close(code, reason)
-    console.log('CLOSED', socket.readyState)
-  } catch (e) {
-    console.log('FAIL', String(e))
+  } catch {
     // Closed already.
   }
 }
