@@ -113,7 +113,7 @@ async function restore(): Promise<Pick<EngineResult, 'bytes' | 'puts' | 'isChang
     return { id, sizeBytes: bytes.byteLength, end }
   })
   let bytes = 0
-  const needed = await service.beginRestore({ ends, manifestCount: saved.manifests.length })
+  const needed = await service.beginRestore({ ends, manifestCount: saved.manifests.length }, undefined)
   for (const id of needed) {
     const segment = await Bun.file(join(store, id)).bytes()
     bytes += segment.byteLength

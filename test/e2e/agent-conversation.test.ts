@@ -22,9 +22,18 @@ const WAIT_MS = 90_000
 const LIMITS = { limits: { diskBytes: 256 * 1024 ** 2 } }
 
 /** Asks to write a file and then repeats what it was told; or, when told to count, works for some seconds. */
-const script: Script = ({ isSide, toolResults, body }) => {
+const script: Script = (request) => {
+  const { isSide, toolResults, body, userTexts } = request
   if (isSide) return say('Title')
   const told = JSON.stringify(body)
+  const puts = userTexts.flatMap((text) => PUT.exec(text)?.[1] ?? [])
+  const last = puts.at(-1)
+  if (last !== undefined) {
+    if (toolResults >= puts.length) return say(`Put ${last}`)
+    return callTool('Bash', {
+      command: `${last === 'slow' ? 'sleep 4; ' : ''}echo ${last} > ${last}.txt; echo ${last} > all.txt`,
+    })
+  }
   if (told.includes('Just talk')) return say(told.includes('use tabs') ? 'With tabs' : 'Hello')
   if (told.includes('Count') && toolResults === 0)
     return callTool('Bash', { command: 'echo 1 > count.txt; sleep 4; echo 2 >> count.txt' })
@@ -32,6 +41,9 @@ const script: Script = ({ isSide, toolResults, body }) => {
   if (toolResults === 0) return callTool('Write', { file_path: '/workspace/hello.txt', content: 'hello\n' })
   return say(told.includes('use tabs') ? 'With tabs' : 'Written')
 }
+
+/** Has the agent write files. A notice may be before it. */
+const PUT = /^Put (\w+)$/m
 
 /** Numbers from 1 to the last. */
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)
@@ -139,6 +151,61 @@ describe.skipIf(claude.problem !== undefined)('a conversation with the real agen
       expect(browser.seqs).toEqual(upTo(browser.seqs.length))
     },
     WAIT_MS * 3,
+  )
+
+  test(
+    'goes back to the files at any message and undoes that, and its agent is told and remembers everything',
+    async () => {
+      using browser = await begin('restored')
+      const path = '/api/conversations/'
+      const id = String((await browser.waitFor('connected'))['conversationId'])
+      const put = async (name: string): Promise<void> => {
+        const count = browser.frames.filter(({ type }) => type === 'done').length
+        browser.send({ type: 'message', content: `Put ${name}`, id: name })
+        await browser.waitFor('done', count + 1)
+      }
+      const files = async (): Promise<readonly string[]> => {
+        const tree = await agents.deployment.fetch('/api/workspaces/restored/tree?path=.')
+        return ((await tree.json()) as { entries: { name: string }[] }).entries.map(({ name }) => name)
+      }
+      const restore = async (target: object): Promise<void> => {
+        const count = browser.frames.filter(({ type }) => type === 'files_restored').length
+        expect(await agents.send('POST', `${path}${id}/restore`, target)).toMatchObject({ status: 202 })
+        await browser.waitFor('files_restored', count + 1)
+      }
+      for (const name of ['one', 'two', 'three']) await put(name)
+      expect(await files()).toEqual(['all.txt', 'one.txt', 'three.txt', 'two.txt'])
+      const points = (await agents.send('GET', `${path}${id}/restore-points`)).body
+      expect(points).toMatchObject({
+        turns: ['one', 'two', 'three'].map((message) => ({ message, problem: null })),
+        canUndo: false,
+      })
+
+      await restore({ message: 'two' })
+      expect(await files()).toEqual(['all.txt', 'one.txt'])
+      await restore({ undo: true })
+      expect(await files()).toEqual(['all.txt', 'one.txt', 'three.txt', 'two.txt'])
+      await restore({ message: 'one' })
+      expect(await files()).toEqual([])
+      await put('four')
+      expect(await files()).toEqual(['all.txt', 'four.txt'])
+      const { userTexts } = api.requests.filter(({ isSide }) => !isSide).at(-1) ?? { userTexts: [] }
+      const sent = userTexts.filter((text) => text.includes('Put '))
+      expect(sent.slice(0, 3)).toEqual(['Put one', 'Put two', 'Put three'])
+      expect(sent[3]).toContain('were restored to what they were when this message was sent: "Put one"')
+      expect(sent).toHaveLength(4)
+      // While it works, nothing is restored.
+      browser.send({ type: 'message', content: 'Put slow', id: 'slow' })
+      await browser.until('the agent to work', () =>
+        JSON.stringify(browser.frames).includes('sleep 4') ? true : undefined,
+      )
+      expect(await agents.send('POST', `${path}${id}/restore`, { undo: true })).toMatchObject({
+        status: 409,
+        body: { error: { code: 'conflict' } },
+      })
+      expect(browser.seqs).toEqual(upTo(browser.seqs.length))
+    },
+    WAIT_MS * 2,
   )
 
   test.skipIf(openCode.problem !== undefined)(

@@ -5,7 +5,7 @@ import type { ClientFrame, ConversationEntry } from '../src/conversation/frames.
 import {
   type ConversationSnapshot,
   NEW_CONVERSATION,
-  type QueuedMessage,
+  type RestoreNotice,
 } from '../src/conversation/snapshot.ts'
 import { type ConversationInput, ConversationState, type Failure } from '../src/conversation/state.ts'
 import type { Work } from '../src/conversation/work.ts'
@@ -135,6 +135,14 @@ class Model {
   readonly removed: string[] = []
   readonly entries: ConversationEntry[] = []
   readonly persisted: string[] = []
+  /** The files of the sandbox, as the agent knows them, and each version of them. */
+  files = ''
+  known = ''
+  readonly saved: string[] = []
+  restored: { readonly key: string; readonly present: number } | undefined
+  keys = 0
+  /** Messages with which the agent was not told that files were restored. */
+  readonly untold: string[] = []
   faults = 0.2
   now = 0
   #stored = JSON.stringify(NEW_CONVERSATION)
@@ -208,8 +216,10 @@ class Model {
 
   perform(work: Work): ConversationInput | undefined {
     if (work.kind === 'pin') return { type: 'pinned', isPinned: work.isPinned }
+    if (work.kind === 'restore') return this.#restore(work)
+    if ((work.kind === 'start' || work.kind === 'deliver') && !work.isHeld) return this.#hold(work)
     const run = this.runs.get(work.run)
-    if (work.kind === 'start') return this.#start(work.run, work.message, work.resume)
+    if (work.kind === 'start') return this.#start(work)
     if (work.kind === 'forget') {
       if (run?.state !== 'ended') run?.end('aborted')
       return { type: 'forgotten', run: work.run }
@@ -222,7 +232,7 @@ class Model {
       case 'deliver':
         if (!this.received.includes(work.message.id)) {
           run.message(work.message.id)
-          this.received.push(work.message.id)
+          this.#received(work.message.id, work.notice)
         }
         return { type: 'delivered', run: work.run, id: work.message.id }
       case 'answer':
@@ -239,14 +249,47 @@ class Model {
     }
   }
 
-  #start(id: string, { id: message }: QueuedMessage, resume: string | null): ConversationInput {
+  #start({ run: id, message, resume, notice }: Extract<Work, { kind: 'start' }>): ConversationInput {
     if (!this.runs.has(id)) {
       if ([...this.runs.values()].some(({ state }) => state !== 'ended')) throw new Refusal('conflict', false)
       const run = new ModelRun(id, resume !== null && this.random.chance(0.3))
       this.runs.set(id, run)
-      if (!run.isRefused) this.received.push(message)
+      if (!run.isRefused) this.#received(message.id, notice)
     }
     return { type: 'started', run: id }
+  }
+
+  /** The agent gets a message, and begins to change files. */
+  #received(id: string, notice: RestoreNotice | null): void {
+    this.received.push(id)
+    // It is told whenever the files are not those that it left.
+    if (this.files !== this.known && notice === null) this.untold.push(id)
+    this.files = `after ${id}`
+    this.known = this.files
+  }
+
+  /** Keeps the files as they are before a message. */
+  #hold({ message }: Extract<Work, { kind: 'start' | 'deliver' }>): ConversationInput {
+    if (this.random.chance(this.faults))
+      return { type: 'held', message: message.id, held: { version: null, problem: 'timed_out' } }
+    return { type: 'held', message: message.id, held: { version: this.#save(), problem: null } }
+  }
+
+  #save(): number {
+    if (this.saved.at(-1) !== this.files) this.saved.push(this.files)
+    return this.saved.length
+  }
+
+  #restore({ restore, kept }: Extract<Work, { kind: 'restore' }>): ConversationInput {
+    const { key, version } = restore
+    if ([...this.runs.values()].some(({ state }) => state !== 'ended')) throw new Error('An agent works')
+    const isRepeated = this.restored?.key === key
+    if (!isRepeated && this.random.chance(this.faults / 4)) throw new Refusal('not_found', false)
+    const present = this.restored?.key === key ? this.restored.present : this.#save()
+    expect(kept).toContain(version)
+    this.restored = { key, present }
+    this.files = this.saved[version - 1] ?? ''
+    return { type: 'restored', key, present }
   }
 
   read(): void {
@@ -263,6 +306,7 @@ class Model {
     const dice = random.next()
     const open = this.state.snapshot.requests.map(({ requestId }) => requestId)
     const waiting = this.state.snapshot.waiting.map(({ id }) => id)
+    if (random.chance(0.15)) this.requestRestore()
     if (dice < 0.1) this.frame({ type: 'message', content: 'x', whenIdle: random.chance(0.5) })
     else if (dice < 0.12 && waiting.length > 0) this.changeWaiting(random.pick(waiting))
     else if (dice < 0.15 && open.length > 0)
@@ -284,6 +328,18 @@ class Model {
     else for (const run of this.runs.values()) run.step(random)
     this.now += random.int(0, 1_000)
     if ((this.state.wakeMs ?? Number.POSITIVE_INFINITY) <= this.now) this.on({ type: 'tick' })
+  }
+
+  /** A person restores the files of a message, or undoes the last restore. */
+  requestRestore(): void {
+    const { turns, presents } = this.state.snapshot
+    const turn = turns.length === 0 ? undefined : this.random.pick(turns)
+    const isUndo = this.random.chance(0.4) && presents.length > 0
+    if (!isUndo && turn === undefined) return
+    const target = isUndo ? ({ undo: true } as const) : { message: turn?.message ?? '' }
+    const sender = { socket: 's', account: 'a', name: 'A' }
+    this.keys += 1
+    this.on({ type: 'restore', target, key: `k${this.keys}`, sender })
   }
 
   changeWaiting(id: string): void {
@@ -309,11 +365,11 @@ class Model {
       for (const run of this.runs.values()) if (run.state !== 'awaiting') run.step(this.random)
       for (let count = 0; count < 20; count += 1) this.read()
       this.work()
-      const { link, queue, requests, waiting, isPaused } = this.state.snapshot
+      const { link, queue, requests, waiting, isPaused, restore } = this.state.snapshot
       const [first] = waiting
       if (isPaused && first !== undefined) this.frame({ type: 'message_now', id: first.id })
       const isIdle = this.state.work(Number.MAX_SAFE_INTEGER) === undefined
-      const isDone = isIdle && queue.length + waiting.length + requests.length === 0
+      const isDone = isIdle && restore === null && queue.length + waiting.length + requests.length === 0
       if (isDone && (link.kind === 'none' || link.kind === 'resting')) return
       this.now += 500
       this.on({ type: 'tick' })
@@ -323,7 +379,8 @@ class Model {
 }
 
 function check(model: Model): void {
-  const { entries, received, accepted, waited, removed, runs, persisted } = model
+  const { entries, received, accepted, waited, removed, runs, persisted, untold } = model
+  expect(untold).toEqual([])
   expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, index) => index + 1))
   const dropped = entries.flatMap(({ frame }) => (frame.type === 'message_dropped' ? [frame.id] : []))
   // Each message reached one program, once and in order, or its sender was told.

@@ -91,6 +91,7 @@ class FaultyEnvironment {
       stop: () => call(() => void (this.isSandboxRunning = false)),
       release: () => call(() => void (this.isReleased = true)),
       view: () => call((): AgentView => running().view),
+      hold: () => call(() => undefined),
       startAgent: () =>
         call(() => {
           this.starts += 1

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { VERSION_SCHEMA } from '../src/versions/version-schema.ts'
+import { ADDED_VERSION_TABLES, VERSION_SCHEMA } from '../src/versions/version-schema.ts'
 import { VersionStore } from '../src/versions/version-store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
@@ -8,7 +8,7 @@ const HOUR_MS = 60 * 60 * 1000
 
 function open(): VersionStore {
   const sql = sqlOf(new Database(':memory:'))
-  for (const statement of VERSION_SCHEMA) sql.exec(statement)
+  for (const statement of [...VERSION_SCHEMA, ...ADDED_VERSION_TABLES]) sql.exec(statement)
   return new VersionStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
 }
 
@@ -51,7 +51,7 @@ describe('the store of versions', () => {
     const store = open()
     commit(store, 'a')
     commit(store, 'b', 'checkpoint', 'kept')
-    const facts = { createdMs: 1, isFuzzy: false, unreadable: 0, addedBytes: 10 }
+    const facts = { createdMs: 1, isFuzzy: false, unreadable: 0, addedBytes: 10, isHeld: false }
     expect(store.describe()).toEqual([
       { number: 2, kind: 'checkpoint', name: 'kept', ...facts },
       { number: 1, kind: 'automatic', name: undefined, ...facts },
@@ -67,6 +67,57 @@ describe('the store of versions', () => {
     expect(() => store.checkCheckpoints()).toThrow('a sandbox may have at most 500 checkpoints')
     store.remove(1)
     store.checkCheckpoints()
+  })
+
+  test('keeps versions that are held, and gives up the oldest when there are too many', () => {
+    const store = open()
+    for (let at = 0; at < 15; at += 1) commit(store, `s${at}`)
+    store.setHeld('one', [1, 2])
+    store.setHeld('two', [2, 99])
+    store.prune(0)
+    expect(store.list().map(({ number }) => number)).toEqual([15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 2, 1])
+    expect(store.describe().map(({ isHeld }) => isHeld)).toEqual([...Array(10).fill(false), true, true])
+    store.setHeld('one', [])
+    store.prune(0)
+    expect(store.list().at(-1)?.number).toBe(2)
+    store.remove(2)
+    expect(store.isHeld(2)).toBe(false)
+    for (let at = 15; at < 300; at += 1) {
+      commit(store, `s${at}`)
+      store.setHeld(
+        `holder ${at % 5}`,
+        Array.from({ length: 50 }, (_, back) => at + 1 - back * 5),
+      )
+      store.prune(0)
+    }
+    const held = store.describe().filter(({ isHeld }) => isHeld)
+    expect([held.length, held[0]?.number, held.at(-1)?.number]).toEqual([200, 300, 101])
+  })
+
+  test('keeps what a restore of the workspace needs until it is done', () => {
+    const store = open()
+    for (let at = 0; at < 15; at += 1) commit(store, `s${at}`)
+    store.setPendingWorkspace(2, { number: 3, isMissing: false })
+    store.prune(0)
+    expect(
+      store
+        .list()
+        .slice(-2)
+        .map(({ number }) => number),
+    ).toEqual([3, 2])
+    expect(store.pendingRestore).toMatchObject({
+      version: { number: 2 },
+      rest: { version: { number: 3 }, isMissing: false },
+    })
+    store.setRestMissing()
+    expect(store.pendingRestore?.rest?.isMissing).toBe(true)
+    store.setPendingRestore(3, true)
+    expect(store.pendingRestore?.rest).toBeUndefined()
+    store.setPendingWorkspace(2, { number: 3, isMissing: true })
+    store.clearPendingRestore()
+    expect(store.pendingRestore).toBeUndefined()
+    store.prune(0)
+    expect(store.list()).toHaveLength(10)
   })
 
   test('keeps checkpoints and the last ten automatic versions', () => {

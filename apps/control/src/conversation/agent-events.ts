@@ -64,6 +64,7 @@ function status(draft: ConversationDraft, status: Extract<RunEvent, { type: 'sta
       return
     case 'session': {
       const { agentSessionId, model, version } = status
+      if (link.kind === 'working' && link.first !== null) draft.told(link.first.id)
       draft.set({
         resume: agentSessionId,
         ...(link.kind === 'working' ? { link: { ...link, first: null } } : {}),

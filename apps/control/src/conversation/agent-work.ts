@@ -16,6 +16,7 @@ import { agentViewSchema } from '../run/agent-responses.ts'
 import { agentSandboxSettings, cloneRepository, ownerCall } from '../run/agent-sandbox.ts'
 import { agentStartOf, checkModel, grantOf } from '../run/agent-start.ts'
 import type { RunRequest } from '../run/record.ts'
+import { HOLD_AT_START_MS, HOLD_MS } from '../run/turns.ts'
 import { runtimeOf } from '../runtime.ts'
 import { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import type { ConversationRecord } from './record.ts'
@@ -26,6 +27,9 @@ import type { Work } from './work.ts'
 
 /** There is no room now; there may be later. */
 const NO_ROOM: ReadonlySet<ErrorCode> = new Set(['ceiling_exceeded', 'too_many_sandboxes'])
+
+/** Characters of the message that a notice quotes. */
+const QUOTED_CHARS = 200
 
 /** A step of a start is in progress. */
 const NOT_YET = new SandwireError('run_not_started', 'The agent is being prepared')
@@ -64,12 +68,20 @@ export class AgentWork {
         await this.#pin(work.isPinned)
         return { type: 'pinned', isPinned: work.isPinned }
       case 'start':
-        await this.#start(work)
-        return { type: 'started', run: work.run }
+        return this.#start(work)
       case 'deliver': {
-        const { id, text, by } = work.message
-        await this.#json(work.run, { method: 'POST', path: '/messages', body: { id, text, by } })
+        const { id, by } = work.message
+        if (!work.isHeld) return this.#hold(work, HOLD_MS)
+        const body = { id, text: this.#textOf(work), by }
+        await this.#json(work.run, { method: 'POST', path: '/messages', body })
         return { type: 'delivered', run: work.run, id }
+      }
+      case 'restore': {
+        const { key, version, by } = work.restore
+        const { id, sandbox } = this.#record
+        const restore = { holder: id, key, version, kept: work.kept }
+        const present = unwrap(await this.#deps.lookup.sandbox(sandbox).restoreWorkspace(by, restore))
+        return { type: 'restored', key, present }
       }
       case 'answer':
         await this.#json(work.run, { method: 'POST', path: '/approvals', body: work.answer })
@@ -113,6 +125,7 @@ export class AgentWork {
     if (!record.isOwnSandbox) {
       for (const run of runs) await this.#forget(run).catch(() => undefined)
       unwrap(await sandbox.setRunActive(record.id, false))
+      unwrap(await sandbox.releaseVersions(record.id))
       return
     }
     unwrap(await sandbox.setRunActive(record.id, false))
@@ -132,7 +145,7 @@ export class AgentWork {
     unwrap(await lookup.sandbox(record.sandbox).setRunActive(record.id, isPinned))
   }
 
-  async #start(work: Extract<Work, { kind: 'start' }>): Promise<void> {
+  async #start(work: Extract<Work, { kind: 'start' }>): Promise<ConversationInput> {
     const { lookup, grants, runs, ensureProgram } = this.#deps
     const record = this.#record
     const { agent } = record.request
@@ -142,6 +155,7 @@ export class AgentWork {
     if (!(await ensureProgram(agent))) throw NOT_YET
     unwrap(await lookup.sandbox(record.sandbox).start(ownerCall(record)))
     if (!(await this.#clone())) throw NOT_YET
+    if (!work.isHeld) return this.#hold(work, HOLD_AT_START_MS)
     try {
       // An earlier attempt may have started it.
       await this.#json(work.run, { method: 'GET', path: '' })
@@ -149,6 +163,34 @@ export class AgentWork {
       if (SandwireError.from(error).code !== 'not_found') throw error
       await this.#json(work.run, { method: 'PUT', path: '', body: await this.#agentStart(work) })
     }
+    return { type: 'started', run: work.run }
+  }
+
+  /** Keeps the files as they are before the agent gets a message. */
+  async #hold(
+    { message, kept }: Extract<Work, { kind: 'start' | 'deliver' }>,
+    waitMs: number,
+  ): Promise<ConversationInput> {
+    const { id, sandbox } = this.#record
+    const held = unwrap(await this.#deps.lookup.sandbox(sandbox).holdVersion({ holder: id, kept, waitMs }))
+    return { type: 'held', message: message.id, held }
+  }
+
+  /** The text of a message, after a notice when files were restored since the last one. */
+  #textOf({ message, notice }: Extract<Work, { kind: 'start' | 'deliver' }>): string {
+    if (notice === null) return message.text
+    const { message: restored, isSure } = notice
+    const what = !isSure
+      ? 'A restore of the files in the workspace to an earlier state was tried, and may have happened.'
+      : restored === null
+        ? 'The restore of the files in the workspace was undone: they are again as they were before it.'
+        : `The files in the workspace were restored to what they were when this message was sent: ${JSON.stringify(this.#quote(restored))}. Everything that was changed there since is undone.`
+    return `[${what} Read files again before you rely on what you know of them.]\n\n${message.text}`
+  }
+
+  #quote(id: string): string {
+    const text = this.#deps.store.messageText(id) ?? ''
+    return text.length > QUOTED_CHARS ? `${text.slice(0, QUOTED_CHARS).toWellFormed()}…` : text
   }
 
   async #clone(): Promise<boolean> {
@@ -170,16 +212,14 @@ export class AgentWork {
     return isDone
   }
 
-  async #agentStart({
-    message,
-    resume,
-    systemPrompt,
-  }: Extract<Work, { kind: 'start' }>): Promise<AgentStart> {
+  async #agentStart(work: Extract<Work, { kind: 'start' }>): Promise<AgentStart> {
+    const { resume, systemPrompt } = work
+    const task = this.#textOf(work)
     const prompt = [this.#record.request.systemPrompt, systemPrompt]
       .filter((text) => text !== undefined && text !== null)
       .join('\n\n')
     return {
-      ...agentStartOf({ request: this.#runRequest(message.text) }, await this.#access(), this.#deps.runs),
+      ...agentStartOf({ request: this.#runRequest(task) }, await this.#access(), this.#deps.runs),
       ...(resume === null ? {} : { resume }),
       ...(prompt === '' ? {} : { systemPrompt: prompt }),
     }

@@ -63,8 +63,16 @@ export class ConversationDraft {
     })
   }
 
+  /** The agent has a message, and with it the notice about restored files. */
+  told(id: string): void {
+    const { notice } = this.#state
+    if (notice !== null) this.set({ notice: null, told: { id, notice } })
+  }
+
   /** The agent has not read a message. */
   canceled(id: string): void {
+    const { told } = this.#state
+    if (told?.id === id) this.set({ notice: this.#state.notice ?? told.notice, told: null })
     const message = 'The agent was interrupted or ended before it read the message. Send it again.'
     this.append({ type: 'message_dropped', id, reason: 'canceled', message })
   }

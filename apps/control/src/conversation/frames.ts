@@ -1,4 +1,5 @@
 import { schema } from '@sandwire/protocol'
+import type { RestorePointsView } from '../run/turns.ts'
 
 /** Longest text of a message. */
 export const MAX_MESSAGE_CHARS = 64 * 1024
@@ -162,6 +163,14 @@ export type StoredFrame =
       readonly metadata: { readonly tokensUsed: number; readonly stopReason: string }
     }
   | { readonly type: 'error'; readonly code: string; readonly message: string }
+  /** The files became those of the time at which a message was sent; null: the last restore was undone. */
+  | {
+      readonly type: 'files_restored'
+      readonly message: string | null
+      readonly version: number
+      readonly by: string
+      readonly byName: string
+    }
 
 /** Frames about the present. */
 export type LiveFrame =
@@ -176,6 +185,7 @@ export type LiveFrame =
   | { readonly type: 'session_status'; readonly status: string }
   /** Sent after the history, and whenever it changes. */
   | ConversationStateFrame
+  | ({ readonly type: 'restore_points' } & RestorePointsView)
   /** The message is stored. `seq` is null while it waits for the end of the turn. */
   | { readonly type: 'message_ack'; readonly id: string; readonly seq: number | null }
   /** The frame was refused; nothing of it is stored. */
@@ -187,8 +197,8 @@ export type LiveFrame =
 /** Whether the agent can be reached. `disconnected`: nothing is connected, because the agent rests; a message connects. */
 export type SandboxStatus = 'connecting' | 'connected' | 'disconnected'
 
-/** What an agent is doing. `idle`: it takes a message, whether or not its program runs. */
-export type Activity = 'new' | 'idle' | 'starting' | 'working' | 'awaiting'
+/** What an agent is doing. `idle`: it takes a message, whether or not its program runs. `restoring`: files are being restored. */
+export type Activity = 'new' | 'idle' | 'starting' | 'working' | 'awaiting' | 'restoring'
 
 /** What clients show beside the entries. */
 export interface ConversationStateFrame {

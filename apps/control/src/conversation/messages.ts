@@ -79,18 +79,21 @@ function charsOf({ state: { queue, waiting } }: ConversationDraft): number {
 }
 
 /** True until the agent has finished with every message that was accepted. */
-function isBusy({ state: { queue, turn, requests, link } }: ConversationDraft): boolean {
-  return queue.length > 0 || turn !== null || requests.length > 0 || link.kind === 'starting'
+function isBusy({ state: { queue, turn, requests, link, restore } }: ConversationDraft): boolean {
+  return (
+    queue.length > 0 || turn !== null || requests.length > 0 || link.kind === 'starting' || restore !== null
+  )
 }
 
 /** Stores a message for the agent; returns its number. */
 function accept(draft: ConversationDraft, { id, content, by, byName }: WaitingMessage): number {
-  const { queue, known, labels } = draft.state
+  const { queue, known, labels, restore, wantsClose } = draft.state
   const seq = draft.append({ type: 'user_message', id, content, by, byName })
   draft.persist(seq, toPersisted({ kind: 'user', text: content, account: by, labels }))
   draft.set({
     isStarted: true,
-    wantsClose: false,
+    // A restore needs the program to end in any case.
+    wantsClose: wantsClose && restore !== null,
     isPaused: false,
     queue: [...queue, { id, text: content, by, atMs: draft.nowMs }],
     known: [...known, { id, seq }].slice(-MAX_KNOWN_IDS),

@@ -1,10 +1,11 @@
 import { DurableObject } from 'cloudflare:workers'
 import { KeyedSerializer } from '@sandwire/async'
-import { SandwireError } from '@sandwire/protocol'
+import { isErrorCode, SandwireError } from '@sandwire/protocol'
 import type { Env } from '../env.ts'
 import { CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
-import { type AgentNeed, auditAgentCall, hasLostAccess } from '../run/access.ts'
+import { type AgentNeed, auditAgentCall, authorizeRestore, hasLostAccess } from '../run/access.ts'
+import type { RestorePointsView, RestoreTarget } from '../run/turns.ts'
 import { runtimeOf } from '../runtime.ts'
 import { ObjectAlarm } from '../sandbox/alarm.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
@@ -20,6 +21,7 @@ import type { MessageSender } from './message-outbox.ts'
 import type { ConversationRecord } from './record.ts'
 import { readSpent, reportConversation } from './report.ts'
 import { toStreamEvent } from './sdk-message.ts'
+import { restorePointsOf } from './restore.ts'
 import { ConversationSockets, formatEntry, type SocketAttachment } from './sockets.ts'
 import { CONTROL, NEW_CONVERSATION } from './snapshot.ts'
 import { type ConversationInput, ConversationState } from './state.ts'
@@ -119,11 +121,28 @@ export class ConversationObject extends DurableObject<Env> {
       })
       const reply = sent.find((effect) => effect.kind === 'send')?.frame
       if (reply?.type === 'message_ack') return { id: reply.id, seq: reply.seq }
-      const isFull = reply?.type === 'error' && reply.code === 'rate_limited'
-      throw new SandwireError(
-        isFull ? 'rate_limited' : 'bad_request',
-        reply?.type === 'error' ? reply.message : '',
-      )
+      throw refusalOf(reply)
+    })
+  }
+
+  /** Messages with the files that are kept for them. */
+  restorePoints(call: SandboxCall): Promise<Outcome<RestorePointsView>> {
+    return this.#run(async () => {
+      await this.#authorize(call, 'watch')
+      return restorePointsOf(this.#conversation.snapshot)
+    })
+  }
+
+  /** Begins to restore the files to those of the time at which a message was sent, or to undo that. */
+  restoreFiles(call: SandboxCall, target: RestoreTarget): Promise<Outcome<RestorePointsView>> {
+    return this.#run(async () => {
+      await authorizeRestore(this.env, this.#record, call, noSuchConversation)
+      await auditAgentCall(this.env, this.#record, call, Date.now())
+      const sender = { socket: '', account: call.identity, name: call.name }
+      const effects = this.#take({ type: 'restore', target, key: crypto.randomUUID(), sender })
+      const reply = effects.find((effect) => effect.kind === 'send')?.frame
+      if (reply !== undefined) throw refusalOf(reply)
+      return restorePointsOf(this.#conversation.snapshot)
     })
   }
 
@@ -471,4 +490,10 @@ export class ConversationObject extends DurableObject<Env> {
     const { log } = runtimeOf(this.env)
     return settle(run, (cause) => log.error('conversation_error', { cause: String(cause) }))
   }
+}
+
+/** The error of a frame that refuses something. */
+function refusalOf(frame: LiveFrame | undefined): SandwireError {
+  if (frame?.type !== 'error') return new SandwireError('internal', '')
+  return new SandwireError(isErrorCode(frame.code) ? frame.code : 'bad_request', frame.message)
 }

@@ -1,4 +1,5 @@
 import type { AgentState, InputRequest } from '@sandwire/agent'
+import type { Turn } from '../run/turns.ts'
 import type { OpaqueJson, WaitingMessage } from './frames.ts'
 
 /** Who sent a frame. */
@@ -74,6 +75,24 @@ export interface AllowedTool {
   readonly by: string
 }
 
+/** A restore of the files that was requested and is not done. */
+export interface Restore {
+  readonly key: string
+  /** The message that was named; null: the last restore is undone. */
+  readonly message: string | null
+  readonly version: number
+  readonly atMs: number
+  readonly by: string
+  readonly byName: string
+}
+
+/** What the agent is told with its next message: files were restored to those at a message, or that was undone (null). */
+export interface RestoreNotice {
+  readonly message: string | null
+  /** False: the sandbox could not be reached in the end, so it may not have happened. */
+  readonly isSure: boolean
+}
+
 /** What is stored of a conversation beside its entries. */
 export interface ConversationSnapshot {
   readonly lastSeq: number
@@ -104,6 +123,14 @@ export interface ConversationSnapshot {
   readonly ended: readonly string[]
   /** Nothing is tried before. */
   readonly retryMs: number
+  /** Messages with the files that are kept for them. */
+  readonly turns: readonly Turn[]
+  readonly restore: Restore | null
+  /** Versions of the files before each restore, newest last. */
+  readonly presents: readonly number[]
+  readonly notice: RestoreNotice | null
+  /** The last notice, and the message with which the agent got it: it may not have read them. */
+  readonly told: { readonly id: string; readonly notice: RestoreNotice } | null
 }
 
 export const NEW_CONVERSATION: ConversationSnapshot = {
@@ -127,4 +154,9 @@ export const NEW_CONVERSATION: ConversationSnapshot = {
   isPinned: false,
   ended: [],
   retryMs: 0,
+  turns: [],
+  restore: null,
+  presents: [],
+  notice: null,
+  told: null,
 }

@@ -141,6 +141,7 @@ export class ConversationSockets {
     }
     send({ type: 'history_end', seq: state.snapshot.lastSeq })
     send(state.stateFrame)
+    send(state.restorePoints)
     send({ type: 'connection_status', sandboxStatus: state.sandboxStatus })
   }
 

@@ -1,10 +1,12 @@
 import type { AgentState, NumberedEvent } from '@sandwire/agent'
 import type { ErrorCode } from '@sandwire/protocol'
 import { takeAgentEvent } from './agent-events.ts'
+import type { Held, RestoreTarget } from '../run/turns.ts'
 import { ConversationDraft, type ConversationEffect } from './draft.ts'
-import type { Activity, ClientFrame, ConversationStateFrame, SandboxStatus } from './frames.ts'
+import type { Activity, ClientFrame, ConversationStateFrame, LiveFrame, SandboxStatus } from './frames.ts'
 import { changeWaiting, releaseWaiting, sendNow, takeMessage } from './messages.ts'
 import { toPersisted } from './persisted-message.ts'
+import { requestRestore, restoreFailed, restorePointsOf, takeHeld, takeRestored } from './restore.ts'
 import { type ConversationSnapshot, type GivenAnswer, NEW_CONVERSATION, type Sender } from './snapshot.ts'
 import { activityOf, isAtRest, nextWork, sandboxStatusOf, type Work } from './work.ts'
 
@@ -39,7 +41,17 @@ export type ConversationInput =
   /** The object was created anew: no socket to the sandbox is open. */
   | { readonly type: 'woken' }
   | { readonly type: 'tick' }
+  /** A person has requested that the files are restored. */
+  | {
+      readonly type: 'restore'
+      readonly target: RestoreTarget
+      readonly key: string
+      readonly sender: Sender
+    }
   /** Results of work. */
+  | { readonly type: 'restored'; readonly key: string; readonly present: number }
+  /** The files are kept for a message, or cannot be. */
+  | { readonly type: 'held'; readonly message: string; readonly held: Held }
   | { readonly type: 'started'; readonly run: string }
   | { readonly type: 'opened'; readonly run: string }
   /** The socket to the sandbox has closed or could not be opened. */
@@ -91,6 +103,11 @@ export class ConversationState {
     return { type: 'conversation_state', state: this.activity, waiting, isPaused, allowedTools: names }
   }
 
+  /** The files to which clients can restore. */
+  get restorePoints(): Extract<LiveFrame, { type: 'restore_points' }> {
+    return { type: 'restore_points', ...restorePointsOf(this.#draft.state) }
+  }
+
   /** True while events are read through a socket. */
   get wantsSocket(): boolean {
     return this.#draft.state.link.kind === 'working'
@@ -100,11 +117,15 @@ export class ConversationState {
     this.#draft = new ConversationDraft(this.#id, this.#draft.state, nowMs)
     const before = this.sandboxStatus
     const frameBefore = JSON.stringify(this.stateFrame)
+    const { turns, presents, restore } = this.#draft.state
     this.#take(input)
     releaseWaiting(this.#draft)
     this.#beginStart()
     const { sandboxStatus, stateFrame } = this
     if (JSON.stringify(stateFrame) !== frameBefore) this.#draft.broadcast(stateFrame)
+    const { state } = this.#draft
+    if (state.turns !== turns || state.presents !== presents || state.restore !== restore)
+      this.#draft.broadcast(this.restorePoints)
     if (sandboxStatus !== before) this.#draft.broadcast({ type: 'connection_status', sandboxStatus })
     return this.#draft.effects
   }
@@ -131,6 +152,12 @@ export class ConversationState {
         return this.#lost()
       case 'tick':
         return this.#tick()
+      case 'restore':
+        return requestRestore(this.#draft, input)
+      case 'restored':
+        return takeRestored(this.#draft, input.key, input.present)
+      case 'held':
+        return takeHeld(this.#draft, input.message, input.held)
       case 'started':
         return this.#started(input.run)
       case 'failed':
@@ -291,9 +318,9 @@ export class ConversationState {
 
   /** Starts the program when a message waits and none runs. */
   #beginStart(): void {
-    const { link, queue, starts } = this.#draft.state
+    const { link, queue, starts, restore } = this.#draft.state
     const [first] = queue
-    if (link.kind !== 'none' || first === undefined) return
+    if (link.kind !== 'none' || first === undefined || restore !== null) return
     const run = `${this.#id}-${starts + 1}`
     this.#draft.set({ starts: starts + 1, link: { kind: 'starting', run, first: first.id }, retryMs: 0 })
   }
@@ -311,6 +338,8 @@ export class ConversationState {
   }
 
   #delivered(id: string): void {
+    const { queue } = this.#draft.state
+    if (queue.some((message) => message.id === id)) this.#draft.told(id)
     this.#draft.delivered(id)
     this.#wake()
   }
@@ -369,6 +398,8 @@ export class ConversationState {
     switch (work.kind) {
       case 'pin':
         return this.#pinFailed(work.isPinned, failure)
+      case 'restore':
+        return restoreFailed(this.#draft, failure)
       case 'forget':
         // The sandbox may be gone, and then there is nothing to do.
         if (!failure.retryable) this.#take({ type: 'forgotten', run: work.run })
@@ -392,7 +423,7 @@ export class ConversationState {
   }
 
   #agentFailed(
-    work: Exclude<Work, { kind: 'pin' | 'forget' | 'start' }>,
+    work: Exclude<Work, { kind: 'pin' | 'forget' | 'start' | 'restore' }>,
     { code, message, retryable }: Failure,
   ): void {
     if (GONE.has(code)) return this.#ended(GONE_MESSAGE)

@@ -117,6 +117,16 @@ export class ConversationStore {
     return entries
   }
 
+  /** The text of a message of a person; undefined when its entry was deleted. */
+  messageText(id: string): string | undefined {
+    const query = `SELECT frame FROM entries WHERE frame LIKE '{"type":"user_message"%'
+      AND json_extract(frame, '$.id') = ? ORDER BY seq DESC LIMIT 1`
+    const [row] = this.#hasTables ? this.#sql.exec(query, id).toArray() : []
+    const frame =
+      row === undefined ? undefined : (JSON.parse(textOf(row, 'frame')) as ConversationEntry['frame'])
+    return frame?.type === 'user_message' ? frame.content : undefined
+  }
+
   /** To be called when the storage was deleted. */
   forget(): void {
     this.#hasTables = false

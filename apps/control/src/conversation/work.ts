@@ -1,18 +1,27 @@
 import type { AgentState } from '@sandwire/agent'
 import type { Activity, SandboxStatus } from './frames.ts'
-import type { ConversationSnapshot, GivenAnswer, QueuedMessage } from './snapshot.ts'
+import { keptVersions } from '../run/turns.ts'
+import type { ConversationSnapshot, GivenAnswer, QueuedMessage, Restore, RestoreNotice } from './snapshot.ts'
+
+/** A message for the agent. First the files are kept as they are before the agent gets it. */
+interface MessageWork {
+  readonly run: string
+  readonly message: QueuedMessage
+  readonly isHeld: boolean
+  /** Versions that the conversation keeps besides. */
+  readonly kept: readonly number[]
+  readonly notice: RestoreNotice | null
+}
 
 /** What has to be done at the sandbox. Everything can be repeated; it follows from the stored state alone. */
 export type Work =
-  | {
+  | (MessageWork & {
       readonly kind: 'start'
-      readonly run: string
-      readonly message: QueuedMessage
       readonly resume: string | null
       readonly systemPrompt: string | null
-    }
+    })
   | { readonly kind: 'dial'; readonly run: string; readonly after: number }
-  | { readonly kind: 'deliver'; readonly run: string; readonly message: QueuedMessage }
+  | (MessageWork & { readonly kind: 'deliver' })
   | { readonly kind: 'answer'; readonly run: string; readonly answer: GivenAnswer }
   | { readonly kind: 'interrupt'; readonly run: string }
   | { readonly kind: 'stop'; readonly run: string }
@@ -20,34 +29,44 @@ export type Work =
   | { readonly kind: 'look'; readonly run: string }
   | { readonly kind: 'pin'; readonly isPinned: boolean }
   | { readonly kind: 'forget'; readonly run: string }
+  | { readonly kind: 'restore'; readonly restore: Restore; readonly kept: readonly number[] }
 
 /** True for states in which nothing happens until a person acts. */
 export function isAtRest(agent: AgentState): boolean {
   return agent === 'idle' || agent === 'awaiting'
 }
 
-/** The sandbox stays awake, and reports what happens to its files, while the agent works or waits for an answer. */
-function wantsPin({ link }: ConversationSnapshot): boolean {
+/** The sandbox stays awake, and reports what happens to its files, while the agent works or waits for an answer, or files are restored. */
+function wantsPin({ link, restore }: ConversationSnapshot): boolean {
+  if (restore !== null) return true
   if (link.kind === 'resting') return link.agent === 'awaiting'
   return link.kind === 'starting' || link.kind === 'working'
 }
 
 /** What has to be done next. */
 export function nextWork(state: ConversationSnapshot): Work | undefined {
-  const { link, queue, isPinned, ended, resume, systemPrompt } = state
+  const { link, queue, isPinned, ended, resume, systemPrompt, restore } = state
   if (wantsPin(state) !== isPinned) return { kind: 'pin', isPinned: !isPinned }
   const [head] = queue
   const [old] = ended
   if (link.kind === 'working' || link.kind === 'resting') return workAtAgent(state, link)
   if (old !== undefined) return { kind: 'forget', run: old }
+  if (restore !== null) return { kind: 'restore', restore, kept: keptVersions(state) }
   if (link.kind === 'none' || head === undefined) return undefined
-  return { kind: 'start', run: link.run, message: head, resume, systemPrompt }
+  return { kind: 'start', ...messageWork(state, link.run, head), resume, systemPrompt }
+}
+
+function messageWork(state: ConversationSnapshot, run: string, message: QueuedMessage): MessageWork {
+  const { turns, notice } = state
+  const isHeld = turns.some((turn) => turn.message === message.id)
+  return { run, message, isHeld, kept: keptVersions(state), notice }
 }
 
 function workAtAgent(
-  { queue, requests, wantsClose, wantsInterrupt }: ConversationSnapshot,
+  state: ConversationSnapshot,
   link: Extract<ConversationSnapshot['link'], { kind: 'working' | 'resting' }>,
 ): Work | undefined {
+  const { queue, requests, wantsClose, wantsInterrupt, restore } = state
   const { run } = link
   if (link.kind === 'working' && !link.isOpen) return { kind: 'dial', run, after: link.seq }
   if (wantsClose) return { kind: 'stop', run }
@@ -57,12 +76,14 @@ function workAtAgent(
   // Until its conversation has begun, the program may fail without having read anything.
   const hasBegun = link.kind === 'resting' || link.first === null
   const [head] = queue
-  if (head !== undefined && hasBegun) return { kind: 'deliver', run, message: head }
+  if (head !== undefined && hasBegun && restore === null)
+    return { kind: 'deliver', ...messageWork(state, run, head) }
   if (link.kind === 'resting') return undefined
   return isAtRest(link.agent) && link.lookedSeq !== link.seq ? { kind: 'look', run } : undefined
 }
 
-export function activityOf({ link, isStarted, requests }: ConversationSnapshot): Activity {
+export function activityOf({ link, isStarted, requests, restore }: ConversationSnapshot): Activity {
+  if (restore !== null) return 'restoring'
   if (link.kind === 'starting') return 'starting'
   if (link.kind === 'none') return isStarted ? 'idle' : 'new'
   if (requests.some(({ answer }) => answer === null)) return 'awaiting'

@@ -82,7 +82,7 @@ export const conversationView = z
     id: z.string(),
     sessionId: z.string().nullable(),
     sandbox: z.string(),
-    state: z.enum(['new', 'idle', 'starting', 'working', 'awaiting']),
+    state: z.enum(['new', 'idle', 'starting', 'working', 'awaiting', 'restoring']),
     title: z.string().openapi({ description: 'Beginning of the first message.' }),
     repo: z.string().nullable(),
     ref: z.string().nullable(),

@@ -30,6 +30,7 @@ import {
   SESSION_ID,
 } from './conversation-schemas.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
+import { restoreBody, restorePointsView, toRestorePoints } from './restore-schemas.ts'
 
 const MAX_LISTED = 100
 const MAX_ENTRIES = 1_000
@@ -235,6 +236,33 @@ export function addConversationRoutes(
       const { text, id = crypto.randomUUID() } = context.req.valid('json')
       const conversation = await lookup.conversation(context.req.valid('param').conversation)
       return context.json(unwrap(await conversation.send(callOf(context), { id, text })), 202)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/conversations/{conversation}/restore-points',
+      request: { params: conversationParams },
+      responses: { 200: json(restorePointsView, 'Messages with the files that are kept for them') },
+    }),
+    async (context) => {
+      const conversation = await lookup.conversation(context.req.valid('param').conversation)
+      return context.json(toRestorePoints(unwrap(await conversation.restorePoints(callOf(context)))), 200)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'post',
+      path: '/api/conversations/{conversation}/restore',
+      request: { params: conversationParams, body: body(restoreBody) },
+      responses: { 202: json(restorePointsView, 'The files are being restored, which ends the program') },
+    }),
+    async (context) => {
+      const conversation = await lookup.conversation(context.req.valid('param').conversation)
+      const points = unwrap(await conversation.restoreFiles(callOf(context), context.req.valid('json')))
+      return context.json(toRestorePoints(points), 202)
     },
   )
 

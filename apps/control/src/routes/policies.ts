@@ -121,6 +121,9 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'POST /api/runs/:run/abort': rule('write', 'exec', 'watch'),
   // Uses a credential of the operator, which no agent has.
   'POST /api/runs/:run/publish': rule('write', 'exec', 'own'),
+  'GET /api/runs/:run/restore-points': rule('read', 'connect', 'watch'),
+  // As a restore of the sandbox, whose owner the caller must be.
+  'POST /api/runs/:run/restore': rule('write', 'admin', 'own'),
   'DELETE /api/runs/:run': rule('write', 'exec', 'own'),
   // As runs.
   'POST /api/conversations': rule('write', 'exec', 'self'),
@@ -128,6 +131,8 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /api/conversations/:conversation': rule('read', 'connect', 'watch'),
   'GET /api/conversations/:conversation/entries': rule('read', 'connect', 'watch'),
   'POST /api/conversations/:conversation/messages': rule('write', 'exec', 'watch'),
+  'GET /api/conversations/:conversation/restore-points': rule('read', 'connect', 'watch'),
+  'POST /api/conversations/:conversation/restore': rule('write', 'admin', 'own'),
   'GET /api/conversations/:conversation/dead-letters': rule('read', 'exec', 'own'),
   'POST /api/conversations/:conversation/dead-letters/replay': rule('write', 'exec', 'own'),
   'DELETE /api/conversations/:conversation': rule('write', 'exec', 'own'),

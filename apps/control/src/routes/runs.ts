@@ -17,6 +17,7 @@ import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { type App, type AppEnv, callOf, identityOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
+import { restoreBody, restorePointsView, toRestorePoints } from './restore-schemas.ts'
 import {
   agentList,
   approvalBody,
@@ -323,6 +324,35 @@ export function addRunRoutes(
     async (context) => {
       const run = await find(context.req.valid('param').run)
       return context.json(toRunView(unwrap(await run.abortRun(callOf(context)))), 202)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/runs/{run}/restore-points',
+      request: { params: runParams },
+      responses: { 200: json(restorePointsView, 'Messages with the files that are kept for them') },
+    }),
+    async (context) => {
+      const run = await find(context.req.valid('param').run)
+      return context.json(toRestorePoints(unwrap(await run.restorePoints(callOf(context)))), 200)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'post',
+      path: '/api/runs/{run}/restore',
+      request: { params: runParams, body: body(restoreBody) },
+      responses: {
+        200: json(restorePointsView, 'The files are restored, and the sandbox has started again'),
+      },
+    }),
+    async (context) => {
+      const run = await find(context.req.valid('param').run)
+      const points = unwrap(await run.restoreFiles(callOf(context), context.req.valid('json')))
+      return context.json(toRestorePoints(points), 200)
     },
   )
 

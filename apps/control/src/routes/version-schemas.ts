@@ -23,6 +23,9 @@ export const versionView = z
     isFuzzy: z.boolean().openapi({ description: 'Processes ran while it was saved.' }),
     unreadable: z.int().openapi({ description: 'Number of files that could not be read.' }),
     addedBytes: z.int().openapi({ description: 'What this version added to the store.' }),
+    isHeld: z.boolean().openapi({
+      description: 'It is kept because a message of a conversation or run can be restored to it.',
+    }),
   })
   .openapi('Version')
 const automaticVersions = between(1, MAX_AUTOMATIC_VERSIONS).openapi({
@@ -91,7 +94,7 @@ export function toVersionView(
   version: ListedVersion,
   newest: number | undefined,
 ): z.infer<typeof versionView> {
-  const { number, kind, createdMs, isFuzzy, unreadable, addedBytes } = version
+  const { number, kind, createdMs, isFuzzy, unreadable, addedBytes, isHeld } = version
   return {
     version: number,
     name: version.name ?? null,
@@ -101,5 +104,6 @@ export function toVersionView(
     isFuzzy,
     unreadable,
     addedBytes,
+    isHeld,
   }
 }

@@ -46,6 +46,24 @@ export async function authorizeAgent(
     throw new SandwireError('forbidden', 'Cannot do this: only the owner may')
 }
 
+/**
+ * Throws unless a caller may restore the files of the sandbox: only the sandbox's owner, because that ends everything in it. Whoever
+ * only has the run or conversation may not.
+ */
+export async function authorizeRestore(
+  env: Pick<Env, 'SANDBOX'>,
+  { id, owner, sandbox }: Owned,
+  call: SandboxCall,
+  notFound: () => SandwireError,
+): Promise<void> {
+  await authorizeAgent(env, { id, owner, ownerName: '', sandbox }, call, { need: 'watch', notFound })
+  const access = unwrap(await env.SANDBOX.get(env.SANDBOX.idFromName(sandbox)).accessToRun(call, id))
+  if (access === null)
+    throw new SandwireError('conflict', 'Cannot restore the files: there is no sandbox yet')
+  if (access.need !== 'own')
+    throw new SandwireError('forbidden', 'Cannot do this: only the owner of the sandbox may')
+}
+
 /** True when the agent must end, because its owner lost the access to the sandbox that it needs. */
 export async function hasLostAccess(env: Pick<Env, 'SANDBOX'>, owned: Owned): Promise<boolean> {
   try {

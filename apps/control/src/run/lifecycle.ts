@@ -7,6 +7,7 @@ import type { DiffStore } from './diff-store.ts'
 import type { AgentFacts, RunRecord, Spent } from './record.ts'
 import { type RunInput, type RunState, step, type StopReason } from './state.ts'
 import type { RunStore } from './store.ts'
+import { TASK } from './turns.ts'
 
 /** The sandbox of a run. All methods may be repeated; they throw `SandwireError`. */
 export interface RunSandbox {
@@ -19,6 +20,8 @@ export interface RunSandbox {
   /** Destroys the run's own sandbox unless it is kept; else only lets it stop when idle again. */
   release(): Promise<void>
   view(): Promise<AgentView>
+  /** Keeps the files as they are before the agent gets a message, if the sandbox stays. */
+  hold(message: string): Promise<void>
   startAgent(start: AgentStart): Promise<AgentView>
   events(after: number): Promise<EventRange>
   stopAgent(reason: EndStatus, message: string): Promise<AgentView>
@@ -226,6 +229,7 @@ export class RunLifecycle {
       return await sandbox.view()
     } catch (error) {
       if (SandwireError.from(error).code !== 'not_found') throw error
+      await sandbox.hold(TASK)
       return sandbox.startAgent(await credentials.prepare())
     }
   }

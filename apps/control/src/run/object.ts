@@ -18,7 +18,7 @@ import {
   type ReviewOptions,
   type ReviewResult,
 } from './binding-methods.ts'
-import { type AgentNeed, auditAgentCall, authorizeAgent, hasLostAccess } from './access.ts'
+import { type AgentNeed, auditAgentCall, authorizeAgent, authorizeRestore, hasLostAccess } from './access.ts'
 import { parseRunCall, type RunStreamCall } from './call.ts'
 import { openRunParts, type RunParts } from './parts.ts'
 import { changeOf, type Publication, publishChange, type Published, publisherOf } from './publish.ts'
@@ -26,6 +26,13 @@ import type { RunRecord } from './record.ts'
 import { isSteerable } from './state.ts'
 import { RunStore } from './store.ts'
 import { streamEvents } from './stream-events.ts'
+import {
+  forgetVersion,
+  MAX_PRESENTS,
+  type RestorePointsView,
+  type RestoreTarget,
+  versionOf,
+} from './turns.ts'
 import { TypingLimit } from './typing-limit.ts'
 import type { Watcher } from './watcher.ts'
 import { openRunTerminal } from './terminal.ts'
@@ -39,6 +46,8 @@ const WAIT_POLL_MS = 250
 /** Streams of events and terminals of one run that an account has open at the same time. */
 const MAX_WATCHERS = 64
 const DAY_MS = 24 * 60 * 60 * 1000
+/** After a crash during a restore. */
+const RESTORE_RETRY_MS = 60_000
 const LOST_ACCESS = 'Who started the run lost the access to its sandbox'
 
 /**
@@ -91,9 +100,61 @@ export class RunObject extends DurableObject<Env> {
     call: SandboxCall,
     message: { readonly id: string; readonly text: string },
   ): Promise<Outcome<MessageView>> {
-    return this.#steer(call, ({ sandbox }) =>
-      sandbox.json('POST', '/messages', { ...message, by: call.identity }),
-    )
+    return this.#steer(call, async ({ sandbox }) => {
+      await sandbox.hold(message.id)
+      return sandbox.json('POST', '/messages', { ...message, by: call.identity })
+    })
+  }
+
+  /** Messages with the files that are kept for them. */
+  restorePoints(call: SandboxCall): Promise<Outcome<RestorePointsView>> {
+    return this.#run(async () => {
+      await this.#authorize(call, 'watch')
+      return this.#restorePoints()
+    })
+  }
+
+  /** Restores the files to those of the time at which a message was sent, or undoes that. */
+  restoreFiles(call: SandboxCall, target: RestoreTarget): Promise<Outcome<RestorePointsView>> {
+    return this.#run(async () => {
+      await authorizeRestore(this.env, this.#record, call, noSuchRun)
+      const { state, turns = [], presents = [], restore = null } = this.#record
+      if (state.kind !== 'ended')
+        throw new SandwireError('conflict', 'Cannot restore the files: the run has not ended')
+      if (restore !== null)
+        throw new SandwireError('conflict', 'Cannot restore the files: another restore is in progress')
+      const version = versionOf({ turns, presents }, target)
+      if (version === undefined)
+        throw 'undo' in target
+          ? new SandwireError('conflict', 'Cannot undo: no files were restored')
+          : new SandwireError('not_found', 'Cannot restore the files: none are kept for this message')
+      await this.#audit(this.#record, call)
+      this.#store.update({ restore: { key: crypto.randomUUID(), version, by: call.identity } })
+      // Finishes it if this object ends meanwhile.
+      await this.#alarm.setBy(Date.now() + RESTORE_RETRY_MS)
+      await this.#restore()
+      return this.#restorePoints()
+    })
+  }
+
+  async #restore(): Promise<void> {
+    const { restore = null, presents = [], turns = [] } = this.#record
+    if (restore === null) return
+    const { sandbox } = await this.#openParts()
+    try {
+      const present = await sandbox.restore(restore)
+      this.#store.update({ restore: null, presents: [...presents, present].slice(-MAX_PRESENTS) })
+    } catch (error) {
+      const isDeleted = SandwireError.from(error).code === 'not_found'
+      const points = isDeleted ? forgetVersion({ turns, presents }, restore.version) : {}
+      this.#store.update({ restore: null, ...points })
+      throw error
+    }
+  }
+
+  #restorePoints(): RestorePointsView {
+    const { turns = [], presents = [], restore = null } = this.#record
+    return { turns, canUndo: presents.length > 0, isRestoring: restore !== null }
   }
 
   /** Answers a request of the agent; the first answer counts. */
@@ -316,6 +377,7 @@ export class RunObject extends DurableObject<Env> {
     if (record === undefined) return
     const { config } = runtimeOf(this.env)
     const { state } = record
+    if (record.restore !== undefined && record.restore !== null) await this.#run(() => this.#restore())
     if (state.kind === 'ended' && Date.now() >= state.endedMs + config.runs.keepDays * DAY_MS) {
       unwrap(await this.#run(() => this.#delete()))
       return
@@ -332,8 +394,9 @@ export class RunObject extends DurableObject<Env> {
   }
 
   async #delete(): Promise<void> {
-    const { diffs, packs, grants } = await this.#openParts()
+    const { diffs, packs, grants, sandbox } = await this.#openParts()
     const { id, owner } = this.#record
+    await sandbox.releaseVersions()
     await diffs.delete()
     await packs.delete()
     await grants.remove(id).catch(() => undefined)

@@ -1,6 +1,7 @@
 import type { InputRequest, RunResult, Usage } from '@sandwire/agent'
 import type { NetworkSpec } from '@sandwire/internal-api'
 import type { RunState } from './state.ts'
+import type { Turn } from './turns.ts'
 
 /** Where the files of a run come from. */
 export type RunSource =
@@ -82,6 +83,19 @@ export interface RunRecord {
   readonly isEndReported: boolean
   /** What the gateway counted. */
   readonly spent: Spent | null
+  /** Messages with the files that are kept for them, of a run whose sandbox stays. */
+  readonly turns?: readonly Turn[]
+  /** Versions of the files before each restore, newest last. */
+  readonly presents?: readonly number[]
+  /** A restore that is not done. */
+  readonly restore?: RunRestore | null
+}
+
+/** A restore of the files of an ended run, by the owner of its sandbox. */
+export interface RunRestore {
+  readonly key: string
+  readonly version: number
+  readonly by: string
 }
 
 export interface AgentFacts {

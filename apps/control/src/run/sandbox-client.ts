@@ -9,8 +9,9 @@ import { type AgentRequest, readAgentError, requestAgent, sendToAgent } from './
 import { agentViewSchema, eventRangeSchema, runResultSchema } from './agent-responses.ts'
 import { agentSandboxSettings, cloneRepository, ownerCall } from './agent-sandbox.ts'
 import type { RunSandbox } from './lifecycle.ts'
-import type { RunRecord, RunSource } from './record.ts'
+import type { RunRecord, RunRestore, RunSource } from './record.ts'
 import type { RunStore } from './store.ts'
+import { addTurn, HOLD_AT_START_MS, HOLD_MS, keptVersions, TASK } from './turns.ts'
 
 export interface RunSandboxDependencies {
   readonly store: RunStore
@@ -89,6 +90,29 @@ export class RunSandboxClient implements RunSandbox {
 
   async view() {
     return agentViewSchema.parse(await this.json('GET', ''))
+  }
+
+  async hold(message: string): Promise<void> {
+    const { store } = this.#deps
+    const { id, request, turns = [], presents = [] } = this.#record
+    if (!request.keep || turns.some((turn) => turn.message === message)) return
+    const waitMs = message === TASK ? HOLD_AT_START_MS : HOLD_MS
+    const kept = keptVersions({ turns, presents })
+    const held = unwrap(await this.#sandbox.holdVersion({ holder: id, kept, waitMs }))
+    store.update({ turns: addTurn(turns, { message, ...held }) })
+  }
+
+  /** Restores the workspace; returns the version of the files from before. */
+  async restore({ key, version, by }: RunRestore): Promise<number> {
+    const { id, turns = [], presents = [] } = this.#record
+    const kept = keptVersions({ turns, presents })
+    return unwrap(await this.#sandbox.restoreWorkspace(by, { holder: id, key, version, kept }))
+  }
+
+  /** Gives up the versions that the run kept. */
+  async releaseVersions(): Promise<void> {
+    const { id, turns = [] } = this.#record
+    if (turns.length > 0) unwrap(await this.#sandbox.releaseVersions(id))
   }
 
   async startAgent(start: unknown) {

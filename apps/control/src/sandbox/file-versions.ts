@@ -10,6 +10,7 @@ import type {
   ListedVersion,
   RestoredFiles,
   RestoreReason,
+  PendingRestore,
   Version,
   VersionContent,
   VersionList,
@@ -33,6 +34,9 @@ const UNOBSERVED_SAVE_MS = 10_000
 const FULL_SCAN_MS = 60_000
 /** Scans of all folders take at most this share of the time. */
 const FULL_SCAN_SHARE = 1 / 200
+/** The folder that a restore to a message replaces. The others have what programs remember, such as the agent's conversation. */
+const WORKSPACE = 'workspace'
+const HOME = 'home'
 
 const changesBody = z.object({
   changes: z.int().min(0).nullable(),
@@ -224,23 +228,36 @@ export class FileVersions {
     }
     const isComplete = last === undefined || (last.isSaved && version.number === store.head?.number)
     const reason = pending?.isRequested === true ? 'requested' : isComplete ? 'started' : 'lost'
-    await this.#restore(target, version, { requestId, reason })
+    await this.#restore(target, version, { requestId, reason, rest: pending?.rest })
   }
 
   async #restore(
     target: StartedSandbox,
     version: Version,
-    { requestId, reason }: { readonly requestId: string; readonly reason: RestoreReason },
+    {
+      requestId,
+      reason,
+      rest,
+    }: {
+      readonly requestId: string
+      readonly reason: RestoreReason
+      readonly rest: PendingRestore['rest']
+    },
   ): Promise<void> {
     const { store, versions, provider, log, events, metrics, nowMs } = this.#deps
     if (versions === undefined) throw notSaved()
     const { number, createdMs } = version
     const { sandbox } = target
     events.emit({ event: 'restore_started', data: { version: number, savedMs: createdMs } })
+    const onProgress = (done: number, total: number): void =>
+      events.emit({ event: 'restoring', data: { done, total } })
     try {
-      await versions.restore(target, version, requestId, (done, total) =>
-        events.emit({ event: 'restoring', data: { done, total } }),
-      )
+      if (rest?.isMissing === true)
+        await versions.restore(target, rest.version, requestId, { onProgress, root: HOME })
+      await versions.restore(target, version, requestId, {
+        onProgress,
+        ...(rest === undefined ? {} : { root: WORKSPACE }),
+      })
     } catch (caught) {
       const { code, message } = SandwireError.from(caught)
       log.warn('restore_failed', { sandbox, request_id: requestId, code, cause: message })
@@ -249,8 +266,9 @@ export class FileVersions {
       throw caught
     }
     const restored = { version: number, savedMs: createdMs, restoredMs: nowMs(), reason }
-    // One step: a crash before it repeats the restore, and a crash after it finds these files as the newest version.
-    store.addRestored(version, restored.restoredMs)
+    // One step: a crash before it repeats the restore, and a crash after it finds these files as the newest version. A restored
+    // workspace is no version yet: the next save makes one of it.
+    if (rest === undefined) store.addRestored(version, restored.restoredMs)
     store.setStarted(target.epoch, provider, restored)
     store.clearPendingRestore()
     log.info('restored', { sandbox, request_id: requestId, state: reason })
@@ -277,7 +295,8 @@ export class FileVersions {
   recover(): boolean {
     const { store, versions } = this.#deps
     if (versions === undefined || store.head === undefined) return false
-    store.setPendingRestore(store.head.number, false)
+    if (store.pendingRestore?.rest === undefined) store.setPendingRestore(store.head.number, false)
+    else store.setRestMissing()
     return true
   }
 
@@ -300,7 +319,8 @@ export class FileVersions {
 
   /** What users see of a version. */
   describeOne({ save, manifests: _manifests, segments: _segments, ...version }: Version): ListedVersion {
-    return { ...version, addedBytes: this.#deps.store.bytesOf(save) }
+    const { store } = this.#deps
+    return { ...version, addedBytes: store.bytesOf(save), isHeld: store.isHeld(version.number) }
   }
 
   /** All versions, and which are kept. */
@@ -367,21 +387,52 @@ export class FileVersions {
     const { number } = this.find(nameOrNumber)
     if (number === store.head?.number)
       throw new SandwireError('conflict', 'Cannot delete the version: it is the newest')
-    if (number === store.pendingRestore?.version.number)
+    const { pendingRestore: pending } = store
+    if (number === pending?.version.number || number === pending?.rest?.version.number)
       throw new SandwireError('conflict', 'Cannot delete the version: the next start restores it')
     store.remove(number)
     store.markUnused(nowMs())
   }
 
-  /** The next start replaces the files by a version, and so does not need those on the disk. */
+  /** The next start replaces all files by a version, and so does not need those on the disk. */
   get hasPendingRestore(): boolean {
-    return this.#deps.store.pendingRestore !== undefined
+    const { pendingRestore: pending } = this.#deps.store
+    return pending !== undefined && pending.rest?.isMissing !== false
   }
 
   /** Has the next start replace the files by a version. Throws `not_found` when it was deleted meanwhile. */
   setPendingRestore({ number }: Version): void {
     this.find(String(number))
     this.#deps.store.setPendingRestore(number, true)
+  }
+
+  /** Has the next start replace the workspace by that of a version; the other folders stay as they are in `present`. */
+  setPendingWorkspace(version: Version, present: Version): void {
+    const { store, losesFiles } = this.#deps
+    this.find(String(version.number))
+    store.setPendingWorkspace(version.number, { number: present.number, isMissing: losesFiles })
+  }
+
+  /** Saves the files, and keeps the version for a conversation or run, instead of those that it kept and does not name. */
+  async hold(
+    holder: string,
+    { kept, pause }: { readonly kept: readonly number[]; readonly pause: 'periodic' | 'checkpoint' },
+  ): Promise<Version> {
+    const version = await this.save({ pause, kind: 'automatic' })
+    this.#deps.store.setHeld(holder, [...kept, version.number])
+    return version
+  }
+
+  get restores(): Pick<VersionStore, 'workspaceRestore' | 'beginWorkspaceRestore' | 'endWorkspaceRestore'> {
+    return this.#deps.store
+  }
+
+  /** Gives up the versions that a conversation or run kept. */
+  release(holder: string): void {
+    const { store, nowMs } = this.#deps
+    store.setHeld(holder, [])
+    store.prune(nowMs())
+    store.markUnused(nowMs())
   }
 
   async #watch(sandbox: string, epoch: string): Promise<void> {

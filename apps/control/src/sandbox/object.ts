@@ -1,5 +1,6 @@
 import { DurableObject } from 'cloudflare:workers'
-import type { ErrorCode } from '@sandwire/protocol'
+import { withTimeout } from '@sandwire/async'
+import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import type { Env } from '../env.ts'
 import { AUDITED_HEADER, CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
@@ -15,17 +16,21 @@ import { openParts, type SandboxParts } from './parts.ts'
 import { callOfHeader, closeSocket, passThrough } from './pass-through.ts'
 import { openTerminal, runsInTerminal, terminalRequestOf } from './terminal-request.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
-import { restoreVersion } from './restore-version.ts'
+import { restoreVersion, restoreWorkspace, type WorkspaceRestore } from './restore-version.ts'
 import type { RevocationEvent } from './revocation.ts'
 import type { SessionFacts } from './session-view.ts'
 import type { ExecResult, OutputPart, ProcessRequest, StartOptions } from './sessions.ts'
 import type { GrantRequest, TakenTicket } from './sharing.ts'
 import { type DroppedRows, SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
+import type { Held } from '../run/turns.ts'
+import { agentPins } from './session-view.ts'
 import { UploadAudit } from '../workspace-proxy/upload-audit.ts'
 import { WORKSPACE_URL, parseWorkspaceCall } from '../workspace-proxy/call.ts'
 import type { RetentionSettings } from '../versions/retention.ts'
 import type { ListedVersion, VersionContent, VersionList } from '../versions/version-store.ts'
+
+const tooLate = (): SandwireError => new SandwireError('timed_out', 'The files were not saved in time')
 
 function auditedHeader({ isAudited }: { readonly isAudited?: true }): Readonly<Record<string, string>> {
   return isAudited === true ? { [AUDITED_HEADER]: '1' } : {}
@@ -142,6 +147,51 @@ export class SandboxObject extends DurableObject<Env> {
   /** Replaces the files by a version; see `restoreVersion`. */
   restoreVersion(call: SandboxCall, nameOrNumber: string): Promise<Outcome<SandboxView>> {
     return this.#operate(call, 'own', (parts) => restoreVersion(parts, nameOrNumber, call.requestId))
+  }
+
+  /** Keeps the files as they are for a message of a conversation or run. Starts a stopped sandbox; only for other objects of this server. */
+  holdVersion({
+    holder,
+    kept,
+    waitMs,
+  }: {
+    readonly holder: string
+    /** Versions that the holder keeps besides. */
+    readonly kept: readonly number[]
+    /** How long the message may wait for it. */
+    readonly waitMs: number
+  }): Promise<Outcome<Held>> {
+    return this.#run(async ({ lifecycle, files }) => {
+      if (!files.isEnabled) return { version: null, problem: 'no_store' }
+      await lifecycle.start(crypto.randomUUID())
+      // A store that does not work would delay every message.
+      if (files.saved.error !== null) return { version: null, problem: files.saved.error }
+      try {
+        const held = files.hold(holder, { kept, pause: 'periodic' })
+        return { version: (await withTimeout(held, waitMs, tooLate)).number, problem: null }
+      } catch (error) {
+        return { version: null, problem: SandwireError.from(error).code }
+      }
+    })
+  }
+
+  /** Gives up what a conversation or run kept. Only for other objects of this server. */
+  releaseVersions(holder: string): Promise<Outcome<void>> {
+    return this.#run(async ({ files, rearm }) => {
+      if (this.#store.read() === undefined) return
+      files.release(holder)
+      await rearm()
+    })
+  }
+
+  /** Restores the workspace for a conversation or run, by request of the owner; see `restoreWorkspace`. Returns the version from before. */
+  restoreWorkspace(by: string, restore: WorkspaceRestore): Promise<Outcome<number>> {
+    return this.#run((parts) => {
+      parts.lifecycle.authorize({ identity: by }, 'own')
+      if (agentPins(this.#store.pins()).some((id) => id !== restore.holder))
+        throw new SandwireError('conflict', 'Cannot restore the files: another agent works in the sandbox')
+      return restoreWorkspace(parts, restore, crypto.randomUUID())
+    })
   }
 
   /** A version, by default the newest, with what is needed to read it from the store. */

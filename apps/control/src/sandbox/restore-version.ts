@@ -1,5 +1,6 @@
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import type { Provider } from '../providers/provider.ts'
+import type { Version } from '../versions/version-store.ts'
 import type { FileVersions } from './file-versions.ts'
 import type { SandboxLifecycle } from './lifecycle.ts'
 
@@ -42,4 +43,57 @@ async function startUnlessMissing(lifecycle: SandboxLifecycle, requestId: string
     if (NO_FILES.includes(SandwireError.from(error).code)) return false
     throw error
   }
+}
+
+/** A restore of the workspace to what it was when a message of a conversation or run was sent. */
+export interface WorkspaceRestore {
+  /** The conversation or run. */
+  readonly holder: string
+  /** Names the restore: repeating it restores once. */
+  readonly key: string
+  /** Number of the version. */
+  readonly version: number
+  /** Versions that the holder keeps besides. */
+  readonly kept: readonly number[]
+}
+
+/**
+ * Replaces the workspace by that of a version and leaves the other folders as they are, in which agents keep their conversations.
+ * The present files become a version that the holder keeps. Returns its number.
+ */
+export async function restoreWorkspace(
+  { lifecycle, files }: Pick<RestoreDependencies, 'lifecycle' | 'files'>,
+  { holder, key, version: number, kept }: WorkspaceRestore,
+  requestId: string,
+): Promise<number> {
+  const { restores } = files
+  const earlier = restores.workspaceRestore(holder)
+  if (earlier?.key === key && earlier.isDone) return earlier.present
+  const version = files.find(String(number))
+  let present: Version
+  if (earlier?.key === key) present = files.find(String(earlier.present))
+  else {
+    await lifecycle.start(requestId)
+    present = await files.hold(holder, { kept: [...kept, number], pause: 'checkpoint' })
+    restores.beginWorkspaceRestore(holder, key, present.number)
+  }
+  try {
+    await lifecycle.restart(requestId, () => files.setPendingWorkspace(version, present))
+  } catch (error) {
+    // What cannot be restored must not keep the sandbox from starting with the files that it had.
+    if (!SandwireError.from(error).info.retryable) files.setPendingRestore(present)
+    throw error
+  }
+  const restarted = await lifecycle.observe(requestId)
+  try {
+    // Until it is saved, a sandbox that loses its files would start with the present ones again.
+    await files.save({ pause: 'checkpoint', kind: 'automatic', requestId })
+  } catch (error) {
+    const now = await lifecycle.observe(requestId)
+    const isSame = now.kind === 'running' && restarted.kind === 'running' && now.epoch === restarted.epoch
+    // While it runs, the save is repeated.
+    if (!isSame) throw error
+  }
+  restores.endWorkspaceRestore(holder)
+  return present.number
 }

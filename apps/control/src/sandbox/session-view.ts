@@ -102,9 +102,15 @@ export function conversationPins(pins: ReadonlyMap<string, boolean>): readonly s
   return [...pins.keys()].filter((id) => sandboxIdOfConversation(id) !== undefined)
 }
 
+/** Runs that have not ended, and conversations whose agents work, in the sandbox. */
+export function agentPins(pins: ReadonlyMap<string, boolean>): readonly string[] {
+  const sessions = new Set(sessionPins(pins))
+  return [...pins.keys()].filter((id) => !sessions.has(id))
+}
+
 /** True while a run works in the sandbox. */
 export function hasRun(pins: ReadonlyMap<string, boolean>): boolean {
-  return pins.size > sessionPins(pins).length
+  return agentPins(pins).length > 0
 }
 
 /** True when a session keeps its sandbox from stopping: it is pinned and runs. */

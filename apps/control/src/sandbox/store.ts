@@ -21,7 +21,7 @@ import type { SandboxRecord, SandboxSettings } from './record.ts'
 import { HOLDER_OUTBOX } from './holder-index.ts'
 import { DISCONNECT_OUTBOX } from './revocation.ts'
 import type { SandboxState } from './state.ts'
-import { VERSION_SCHEMA } from '../versions/version-schema.ts'
+import { ADDED_VERSION_TABLES, VERSION_SCHEMA } from '../versions/version-schema.ts'
 import { type DestroyedSandbox, VersionStore } from '../versions/version-store.ts'
 import { decodeTicket, encodeTicket, type LiveTicket, type TicketRecord } from './tickets.ts'
 
@@ -487,7 +487,9 @@ export class SandboxStore {
   }
 
   #createTables(): void {
-    if (!this.#hasTables) openSchema(this.#sql, SCHEMA)
+    if (this.#hasTables) return
+    openSchema(this.#sql, SCHEMA)
+    for (const statement of ADDED_VERSION_TABLES) this.#sql.exec(statement)
     this.#hasTables = true
   }
 

@@ -141,15 +141,19 @@ export class SandboxVersions {
     return store.head
   }
 
-  /** Writes a version into the empty folders of a sandbox that has not started a process yet. */
+  /** Replaces the files of a sandbox that has not started a process yet by a version; `root`: only those of one folder. */
   async restore(
     target: SandboxAddress,
     version: Version,
     requestId: string,
-    onProgress: (done: number, total: number) => void = () => undefined,
+    {
+      onProgress = () => undefined,
+      root,
+    }: { readonly onProgress?: (done: number, total: number) => void; readonly root?: string } = {},
   ): Promise<{ readonly files: number; readonly folders: number }> {
     const ends = await this.#readEnds(version)
-    const begun = await this.#request(target, requestId, 'POST', '/versions/restore', {
+    const query = root === undefined ? '' : `?root=${root}`
+    const begun = await this.#request(target, requestId, 'POST', `/versions/restore${query}`, {
       ms: BEGIN_TIMEOUT_MS,
       bytes: ends,
     })

@@ -28,6 +28,8 @@ export interface Version {
 export interface ListedVersion extends Omit<Version, 'save' | 'manifests' | 'segments'> {
   /** Bytes that its save added to the store. */
   readonly addedBytes: number
+  /** Kept because a message of a conversation or run can be restored to it. */
+  readonly isHeld: boolean
 }
 
 export interface SegmentRow extends SegmentFacts {
@@ -87,11 +89,15 @@ const MAX_CHECKPOINTS = 500
 /** A segment that is not needed is deleted after this time: a download or fork in progress may still read it. */
 export const UNUSED_MS = 60 * 60 * 1000
 
-/** Neither the newest version nor the one that the next start restores. */
-const UNPROTECTED =
-  'number <> (SELECT MAX(number) FROM versions) AND number NOT IN (SELECT number FROM pending_restore)'
+/** Versions that all conversations and runs together keep in a sandbox: each save reads the list of all versions. */
+const MAX_HELD = 200
 
-function toDescription(row: Row): Omit<ListedVersion, 'addedBytes'> {
+/** Neither the newest version, nor one that the next start restores, nor one that is held. */
+const UNPROTECTED = `number <> (SELECT MAX(number) FROM versions)
+  AND number NOT IN (SELECT number FROM pending_restore UNION SELECT rest FROM partial_restore)
+  AND number NOT IN (SELECT number FROM held_versions)`
+
+function toDescription(row: Row): Omit<ListedVersion, 'addedBytes' | 'isHeld'> {
   const name = row['name']
   return {
     number: numberOf(row, 'number'),
@@ -120,6 +126,19 @@ function toSegment(row: Row): SegmentRow {
     sizeBytes: numberOf(row, 'bytes'),
     trailerBytes: numberOf(row, 'trailer_bytes'),
     sha256: textOf(row, 'sha256'),
+  }
+}
+
+/** What the next start does to the files. */
+export interface PendingRestore {
+  readonly version: Version
+  /** False: the files of the sandbox are missing. */
+  readonly isRequested: boolean
+  /** Set when only the workspace becomes that of the version. */
+  readonly rest?: {
+    /** Has the other folders. */
+    readonly version: Version
+    readonly isMissing: boolean
   }
 }
 
@@ -171,11 +190,13 @@ export class VersionStore {
   describe(): readonly ListedVersion[] {
     // The id of a segment begins with its save.
     const query = `SELECT number, created_ms, kind, name, is_fuzzy, unreadable, COALESCE(
-        (SELECT SUM(bytes) FROM segments WHERE id >= save AND id < save || 'g'), 0) AS added_bytes
+        (SELECT SUM(bytes) FROM segments WHERE id >= save AND id < save || 'g'), 0) AS added_bytes,
+        number IN (SELECT number FROM held_versions) AS is_held
       FROM versions ORDER BY number DESC`
     return this.#exec(query).map((row) => ({
       ...toDescription(row),
       addedBytes: numberOf(row, 'added_bytes'),
+      isHeld: numberOf(row, 'is_held') === 1,
     }))
   }
 
@@ -330,6 +351,42 @@ export class VersionStore {
 
   remove(number: number): void {
     this.#exec('DELETE FROM versions WHERE number = ?', number)
+    this.#exec('DELETE FROM held_versions WHERE number = ?', number)
+  }
+
+  /** Replaces the versions that a conversation or run keeps. The oldest of all are given up when there are too many. */
+  setHeld(holder: string, numbers: readonly number[]): void {
+    this.#exec('DELETE FROM held_versions WHERE holder = ?', holder)
+    for (const number of new Set(numbers))
+      this.#exec('INSERT INTO held_versions SELECT ?, number FROM versions WHERE number = ?', holder, number)
+    this.#exec(
+      `DELETE FROM held_versions WHERE number NOT IN
+       (SELECT DISTINCT number FROM held_versions ORDER BY number DESC LIMIT ?)`,
+      MAX_HELD,
+    )
+    if (numbers.length === 0) this.#exec('DELETE FROM workspace_restores WHERE holder = ?', holder)
+  }
+
+  isHeld(number: number): boolean {
+    return this.#exec('SELECT number FROM held_versions WHERE number = ? LIMIT 1', number).length > 0
+  }
+
+  /** The last restore that a conversation or run has requested. */
+  workspaceRestore(
+    holder: string,
+  ): { readonly key: string; readonly present: number; readonly isDone: boolean } | undefined {
+    const [row] = this.#exec('SELECT * FROM workspace_restores WHERE holder = ?', holder)
+    return row === undefined
+      ? undefined
+      : { key: textOf(row, 'key'), present: numberOf(row, 'present'), isDone: numberOf(row, 'is_done') === 1 }
+  }
+
+  beginWorkspaceRestore(holder: string, key: string, present: number): void {
+    this.#exec('INSERT OR REPLACE INTO workspace_restores VALUES (?, ?, ?, 0)', holder, key, present)
+  }
+
+  endWorkspaceRestore(holder: string): void {
+    this.#exec('UPDATE workspace_restores SET is_done = 1 WHERE holder = ?', holder)
   }
 
   /** Deletes versions that need not be kept. The newest one stays, and the one that the next start restores. */
@@ -410,20 +467,41 @@ export class VersionStore {
   }
 
   /** The version that replaces the files at the next start; undefined: they stay. */
-  get pendingRestore(): { readonly version: Version; readonly isRequested: boolean } | undefined {
+  get pendingRestore(): PendingRestore | undefined {
     const query = 'SELECT versions.*, is_requested FROM versions JOIN pending_restore USING (number)'
     const [row] = this.#exec(query)
-    return row === undefined
-      ? undefined
-      : { version: toVersion(row), isRequested: numberOf(row, 'is_requested') === 1 }
+    if (row === undefined) return undefined
+    const [rest] = this.#exec(
+      'SELECT versions.*, is_rest_missing FROM versions JOIN partial_restore ON number = rest',
+    )
+    return {
+      version: toVersion(row),
+      isRequested: numberOf(row, 'is_requested') === 1,
+      ...(rest === undefined
+        ? {}
+        : { rest: { version: toVersion(rest), isMissing: numberOf(rest, 'is_rest_missing') === 1 } }),
+    }
   }
 
   setPendingRestore(number: number, isRequested: boolean): void {
     this.#exec('INSERT OR REPLACE INTO pending_restore VALUES (1, ?, ?)', number, isRequested ? 1 : 0)
+    this.#exec('DELETE FROM partial_restore')
+  }
+
+  /** Has the next start restore the workspace from a version, and the other folders, if they are missing, from `rest`. */
+  setPendingWorkspace(number: number, rest: { readonly number: number; readonly isMissing: boolean }): void {
+    this.setPendingRestore(number, true)
+    this.#exec('INSERT INTO partial_restore VALUES (1, ?, ?)', rest.number, rest.isMissing ? 1 : 0)
+  }
+
+  /** The disk of a sandbox whose workspace is to be restored is missing. */
+  setRestMissing(): void {
+    this.#exec('UPDATE partial_restore SET is_rest_missing = 1')
   }
 
   clearPendingRestore(): void {
     this.#exec('DELETE FROM pending_restore')
+    this.#exec('DELETE FROM partial_restore')
   }
 
   /** The last start whose files were complete. */

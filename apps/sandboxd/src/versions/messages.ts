@@ -62,7 +62,8 @@ export type VersionRequest =
   /** Number of observed changes, undefined when they cannot be observed, and the save that the next one starts from. */
   | { readonly verb: 'poll' }
   | { readonly verb: 'adopt'; readonly version: VersionEnds; readonly save: string }
-  | { readonly verb: 'beginRestore'; readonly version: VersionEnds }
+  /** `root`: the only folder that is restored. The next save then starts from a version that control names (`adopt`). */
+  | { readonly verb: 'beginRestore'; readonly version: VersionEnds; readonly root: string | undefined }
   | { readonly verb: 'addSegment'; readonly id: SegmentId; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly verb: 'finishRestore'; readonly save: string }
 

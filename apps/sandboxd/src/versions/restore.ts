@@ -89,6 +89,8 @@ export interface SegmentEnd {
  */
 export class Restore {
   readonly #roots: readonly RestoreRoot[]
+  /** The only folder that is restored; undefined: all are. */
+  readonly #only: string | undefined
   readonly #compression: Compression
   readonly #tree: VersionTree
   readonly #scannedMs: number
@@ -112,8 +114,11 @@ export class Restore {
     readonly ends: readonly SegmentEnd[]
     /** Number of those; further segments may have manifests of earlier versions. */
     readonly manifestCount: number
+    /** Restores one root; the others stay as they are. */
+    readonly only?: string
   }) {
-    this.#roots = options.roots
+    this.#only = options.only
+    this.#roots = options.roots.filter((root) => this.#isWanted(root.name))
     this.#compression = options.compression
     const manifests = []
     for (const [at, { id, sizeBytes, end }] of options.ends.entries()) {
@@ -133,12 +138,22 @@ export class Restore {
     for (const { fd, name } of this.#roots) emptyFolder(fd, name)
     for (const entry of this.#tree.get('') ?? []) {
       const name = latin1Text(entry.name)
+      if (!this.#isWanted(name)) continue
       const root = this.#roots.find((each) => each.name === name)
       // A root that this sandbox does not have.
       if (root === undefined || entry.kind !== 'folder') throw damaged(`it has an unknown folder "${name}"`)
       this.#make(root.fd, name)
     }
     return [...this.#uses.keys()]
+  }
+
+  #isWanted(root: string): boolean {
+    return this.#only === undefined || this.#only === root
+  }
+
+  /** True when the files on the disk are those of the version afterwards. */
+  get isWhole(): boolean {
+    return this.#only === undefined
   }
 
   /** Creates the entries of a folder, and those below it. */

@@ -256,6 +256,30 @@ describe('a version', () => {
     expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
   })
 
+  test('restores one root and leaves the other as it is', () => {
+    using fixture = new VersionFixture()
+    fill(fixture.workspace)
+    writeFileSync(join(fixture.home, '.profile'), 'export A=1')
+    // A file with a name in both roots is restored with those of one.
+    linkSync(join(fixture.workspace, 'a.txt'), join(fixture.home, 'linked'))
+    fixture.save()
+    const first = fixture.head
+    const workspace = describeTree(fixture.workspace).replaceAll(
+      /(a\.txt|src\/same)(\0f \d+ \d+ \S+) 3/g,
+      '$1$2 2',
+    )
+    writeFileSync(join(fixture.workspace, 'later'), 'later')
+    writeFileSync(join(fixture.home, '.profile'), 'export A=2')
+    rmSync(join(fixture.home, 'linked'))
+    fixture.save()
+    const target = fixture.restore()
+    writeFileSync(join(target, 'home/.profile'), 'export A=3')
+    const home = describeTree(join(target, 'home'))
+    fixture.restore(first, { only: 'workspace', target })
+    expect(describeTree(join(target, 'workspace'))).toBe(workspace)
+    expect(describeTree(join(target, 'home'))).toBe(home)
+  })
+
   test('stores content again whose segments are replaced, and needs them no more', () => {
     using fixture = new VersionFixture()
     fill(fixture.workspace)

@@ -15,6 +15,7 @@ const MAX_WAIT_SECONDS = 60
 
 const SAVE = /^[0-9a-f]{28}$/
 const SEGMENT = /^[0-9a-f]{32}$/
+const ROOTS = ['workspace', 'home']
 const KINDS = ['periodic', 'checkpoint', 'stop'] as const
 
 const saveSchema = schema.record({
@@ -39,6 +40,7 @@ export type VersionHandler = (call: VersionCall, service: VersionService) => Pro
 /** Routes that accept query parameters. */
 export const VERSION_PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   '/versions/changes': ['known', 'wait'],
+  '/versions/restore': ['root'],
 }
 
 /** Routes that control uses to save and restore. */
@@ -114,8 +116,11 @@ async function adopt({ request, id }: VersionCall, service: VersionService): Pro
   return respondJson({ save: id })
 }
 
-async function beginRestore({ request }: VersionCall, service: VersionService): Promise<Response> {
-  return respondJson({ needed: await service.beginRestore(await readEnds(request)) })
+/** `root` names the only folder that is restored. */
+async function beginRestore({ request, url }: VersionCall, service: VersionService): Promise<Response> {
+  const root = url.searchParams.get('root') ?? undefined
+  if (root !== undefined && !ROOTS.includes(root)) throw invalid('the parameter "root"')
+  return respondJson({ needed: await service.beginRestore(await readEnds(request), root) })
 }
 
 async function addSegment({ request, id }: VersionCall, service: VersionService): Promise<Response> {

@@ -155,8 +155,8 @@ export class VersionService {
     return this.#inTurn(() => this.#deps.thread.request({ verb: 'adopt', version, save }))
   }
 
-  beginRestore(version: VersionEnds): Promise<readonly SegmentId[]> {
-    return this.#inTurn(() => this.#deps.thread.request({ verb: 'beginRestore', version }))
+  beginRestore(version: VersionEnds, root: string | undefined): Promise<readonly SegmentId[]> {
+    return this.#inTurn(() => this.#deps.thread.request({ verb: 'beginRestore', version, root }))
   }
 
   /** Takes the bytes over: the caller cannot use them afterwards. */

@@ -82,7 +82,7 @@ class Service {
         return this.#adopt(request.version, request.save)
       case 'beginRestore':
         this.#restore?.[Symbol.dispose]()
-        this.#restore = this.#open(request.version)
+        this.#restore = this.#open(request.version, request.root)
         return this.#restore.begin()
       case 'addSegment':
         this.#restored.addSegment(request.id, request.bytes)
@@ -90,7 +90,7 @@ class Service {
         return undefined
       case 'finishRestore': {
         const counts = this.#restored.finish()
-        this.#load(this.#restored, request.save, Date.now())
+        if (this.#restored.isWhole) this.#load(this.#restored, request.save, Date.now())
         this.#restore = undefined
         return counts
       }
@@ -114,8 +114,14 @@ class Service {
     return undefined
   }
 
-  #open({ ends, manifestCount }: VersionEnds): Restore {
-    return new Restore({ roots: this.#roots, compression: COMPRESSION, ends, manifestCount })
+  #open({ ends, manifestCount }: VersionEnds, only?: string): Restore {
+    return new Restore({
+      roots: this.#roots,
+      compression: COMPRESSION,
+      ends,
+      manifestCount,
+      ...(only === undefined ? {} : { only }),
+    })
   }
 
   get #restored(): Restore {

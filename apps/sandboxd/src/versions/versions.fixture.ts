@@ -95,12 +95,17 @@ export class VersionFixture implements Disposable {
     return result
   }
 
-  /** Restores a version into a new folder; returns its path. */
-  restore(version = this.head): string {
+  /** Restores a version into a new folder, or one root of it into an earlier one; returns its path. */
+  restore(
+    version = this.head,
+    {
+      only,
+      target = mkdtempSync(join(this.folder, 'restored-')),
+    }: { readonly only?: string; readonly target?: string } = {},
+  ): string {
     if (version === undefined) throw new Error('Nothing was saved')
-    const target = mkdtempSync(join(this.folder, 'restored-'))
     const roots = ['workspace', 'home'].map((name) => {
-      mkdirSync(join(target, name))
+      mkdirSync(join(target, name), { recursive: true })
       return { name, fd: openSync(join(target, name), 'r') }
     })
     const others = version.segments.filter((id) => !version.manifests.includes(id))
@@ -110,6 +115,7 @@ export class VersionFixture implements Disposable {
         compression: COMPRESSION,
         ends: [...version.manifests, ...others].map((id) => this.#end(id)),
         manifestCount: version.manifests.length,
+        ...(only === undefined ? {} : { only }),
       })
       for (const id of restore.begin()) restore.addSegment(id, this.#segment(id).bytes)
       restore.finish()

@@ -19,6 +19,7 @@ function toVersion({ id, createdMs, comment }: SpriteCheckpoint): readonly Liste
       isFuzzy: false,
       unreadable: 0,
       addedBytes: 0,
+      isHeld: false,
     },
   ]
 }

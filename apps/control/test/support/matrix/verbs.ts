@@ -347,6 +347,13 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'POST /api/conversations/:conversation/dead-letters/replay': [
     ofConversation('/api/conversations/:conversation/dead-letters/replay'),
   ],
+  'GET /api/conversations/:conversation/restore-points': [
+    ofConversation('/api/conversations/:conversation/restore-points'),
+  ],
+  'POST /api/conversations/:conversation/restore': expectingError(
+    'conflict',
+    ofConversation('/api/conversations/:conversation/restore', { undo: true }),
+  ),
   'DELETE /api/conversations/:conversation': [
     { ...ofConversation('/api/conversations/:conversation'), changes: 'target' },
   ],
@@ -361,6 +368,8 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'POST /api/runs/:run/publish': [
     { ...ofRun('/api/runs/:run/publish', { branch: 'b', title: 'x' }), expectedError: 'conflict' },
   ],
+  'GET /api/runs/:run/restore-points': [ofRun('/api/runs/:run/restore-points')],
+  'POST /api/runs/:run/restore': expectingError('conflict', ofRun('/api/runs/:run/restore', { undo: true })),
   'DELETE /api/runs/:run': [{ ...ofRun('/api/runs/:run'), changes: 'target' }],
   'GET /api/templates': [plain('/api/templates')],
   'GET /logs/:sandbox': [ofSandbox('/logs/:sandbox')],
