@@ -203,6 +203,7 @@ describe('a conversation', () => {
       'done',
       'history_end',
       'conversation_state',
+      'restore_points',
       'connection_status',
     ])
     await eventually(async () => posted.length === 4, { what: 'the messages at the API' })
@@ -217,6 +218,25 @@ describe('a conversation', () => {
       ].map(([role, content]) => ['/internal/sessions/s1/messages', 'internal', role, 'message', content]),
     )
   }, 60_000)
+
+  test('keeps no files, and says why, where the server does not save them', async () => {
+    const browser = await browse('sessionId=unsaved')
+    browser.send({ type: 'message', content: 'Hello', id: 'm1' })
+    const agent = await agentAt(0)
+    agent.begin('11111111-1111-4111-8111-111111111111')
+    agent.rest()
+    await browser.waitFor('done')
+    const turns = [{ message: 'm1', version: null, problem: 'no_store' }]
+    expect(browser.ofType('restore_points').at(-1)).toMatchObject({ turns, canUndo: false })
+    const path = `/api/conversations/${String(browser.ofType('connected')[0]?.['conversationId'])}`
+    expect(await (await control.fetch(`${path}/restore-points`)).json()).toMatchObject({ turns })
+    for (const json of [{ message: 'm1' }, { message: 'unknown' }]) {
+      const refused = await control.fetch(`${path}/restore`, { method: 'POST', json })
+      expect([refused.status, await refused.json()]).toMatchObject([404, { error: { code: 'not_found' } }])
+    }
+    for (const json of [{}, { undo: false }, { message: 'm1', undo: true }])
+      expect((await control.fetch(`${path}/restore`, { method: 'POST', json })).status).toBe(400)
+  })
 
   test('stores a message once, and gives the agent what it missed after control was killed', async () => {
     const before = await browse('sessionId=s2')

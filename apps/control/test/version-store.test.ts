@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { ADDED_VERSION_TABLES, VERSION_SCHEMA } from '../src/versions/version-schema.ts'
+import { VERSION_SCHEMA } from '../src/versions/version-schema.ts'
 import { VersionStore } from '../src/versions/version-store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 
@@ -8,7 +8,7 @@ const HOUR_MS = 60 * 60 * 1000
 
 function open(): VersionStore {
   const sql = sqlOf(new Database(':memory:'))
-  for (const statement of [...VERSION_SCHEMA, ...ADDED_VERSION_TABLES]) sql.exec(statement)
+  for (const statement of VERSION_SCHEMA) sql.exec(statement)
   return new VersionStore((query, ...bindings) => sql.exec(query, ...bindings).toArray())
 }
 
@@ -72,19 +72,19 @@ describe('the store of versions', () => {
   test('keeps versions that are held, and gives up the oldest when there are too many', () => {
     const store = open()
     for (let at = 0; at < 15; at += 1) commit(store, `s${at}`)
-    store.setHeld('one', [1, 2])
-    store.setHeld('two', [2, 99])
+    store.held.set('one', [1, 2])
+    store.held.set('two', [2, 99])
     store.prune(0)
     expect(store.list().map(({ number }) => number)).toEqual([15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 2, 1])
     expect(store.describe().map(({ isHeld }) => isHeld)).toEqual([...Array(10).fill(false), true, true])
-    store.setHeld('one', [])
+    store.held.set('one', [])
     store.prune(0)
     expect(store.list().at(-1)?.number).toBe(2)
     store.remove(2)
-    expect(store.isHeld(2)).toBe(false)
+    expect(store.held.has(2)).toBe(false)
     for (let at = 15; at < 300; at += 1) {
       commit(store, `s${at}`)
-      store.setHeld(
+      store.held.set(
         `holder ${at % 5}`,
         Array.from({ length: 50 }, (_, back) => at + 1 - back * 5),
       )
@@ -97,7 +97,7 @@ describe('the store of versions', () => {
   test('keeps what a restore of the workspace needs until it is done', () => {
     const store = open()
     for (let at = 0; at < 15; at += 1) commit(store, `s${at}`)
-    store.setPendingWorkspace(2, { number: 3, isMissing: false })
+    store.pending.setWorkspace(2, { number: 3, isMissing: false })
     store.prune(0)
     expect(
       store
@@ -105,17 +105,17 @@ describe('the store of versions', () => {
         .slice(-2)
         .map(({ number }) => number),
     ).toEqual([3, 2])
-    expect(store.pendingRestore).toMatchObject({
+    expect(store.pending.next).toMatchObject({
       version: { number: 2 },
       rest: { version: { number: 3 }, isMissing: false },
     })
-    store.setRestMissing()
-    expect(store.pendingRestore?.rest?.isMissing).toBe(true)
-    store.setPendingRestore(3, true)
-    expect(store.pendingRestore?.rest).toBeUndefined()
-    store.setPendingWorkspace(2, { number: 3, isMissing: true })
-    store.clearPendingRestore()
-    expect(store.pendingRestore).toBeUndefined()
+    store.pending.setRestMissing()
+    expect(store.pending.next?.rest?.isMissing).toBe(true)
+    store.pending.set(3, true)
+    expect(store.pending.next?.rest).toBeUndefined()
+    store.pending.setWorkspace(2, { number: 3, isMissing: true })
+    store.pending.clear()
+    expect(store.pending.next).toBeUndefined()
     store.prune(0)
     expect(store.list()).toHaveLength(10)
   })
@@ -143,7 +143,7 @@ describe('the store of versions', () => {
     commit(store, 'old', 'checkpoint', 'old')
     commit(store, 'restored', 'checkpoint', 'restored')
     for (let at = 0; at < 5; at += 1) commit(store, `s${at}`)
-    store.setPendingRestore(2, true)
+    store.pending.set(2, true)
     expect(store.nextExpiryMs).toBe(1 + 2 * DAY_MS)
     store.prune(2 * DAY_MS)
     expect(store.find('old')).toBeDefined()
@@ -180,11 +180,11 @@ describe('the store of versions', () => {
     const restored = { version: 1, savedMs: 5, restoredMs: 9, reason: 'lost' } as const
     store.setStarted('e2', 'container', restored)
     expect(store.lastStart).toEqual({ epoch: 'e2', provider: 'container', isSaved: false, restored })
-    store.setPendingRestore(1, false)
-    expect(store.pendingRestore).toMatchObject({ version: { save: 'a' }, isRequested: false })
-    store.setPendingRestore(1, true)
-    expect(store.pendingRestore?.isRequested).toBe(true)
-    store.clearPendingRestore()
-    expect(store.pendingRestore).toBeUndefined()
+    store.pending.set(1, false)
+    expect(store.pending.next).toMatchObject({ version: { save: 'a' }, isRequested: false })
+    store.pending.set(1, true)
+    expect(store.pending.next?.isRequested).toBe(true)
+    store.pending.clear()
+    expect(store.pending.next).toBeUndefined()
   })
 })

@@ -124,11 +124,10 @@ export class AgentWork {
     const sandbox = lookup.sandbox(record.sandbox)
     if (!record.isOwnSandbox) {
       for (const run of runs) await this.#forget(run).catch(() => undefined)
-      unwrap(await sandbox.setRunActive(record.id, false))
-      unwrap(await sandbox.releaseVersions(record.id))
+      unwrap(await sandbox.setRunActive(record.id, 'gone'))
       return
     }
-    unwrap(await sandbox.setRunActive(record.id, false))
+    unwrap(await sandbox.setRunActive(record.id, 'resting'))
     const destroyed = await sandbox.destroy(ownerCall(record, 'sandbox.destroy'), record.sandbox)
     // Once the intent is stored, the sandbox's object finishes what failed.
     if (!destroyed.ok && destroyed.code === 'internal') unwrap(destroyed)
@@ -142,7 +141,7 @@ export class AgentWork {
       const settings = agentSandboxSettings(ceilings, record.request.network)
       await lookup.create(ownerCall(record), nameOf(record), settings, true, record.sandbox)
     }
-    unwrap(await lookup.sandbox(record.sandbox).setRunActive(record.id, isPinned))
+    unwrap(await lookup.sandbox(record.sandbox).setRunActive(record.id, isPinned ? 'working' : 'resting'))
   }
 
   async #start(work: Extract<Work, { kind: 'start' }>): Promise<ConversationInput> {

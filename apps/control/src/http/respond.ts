@@ -17,6 +17,10 @@ export const AUDITED_HEADER = 'x-sandwire-audited'
 
 type ExtraHeaders = Readonly<Record<string, string>>
 
+export function auditedHeader({ isAudited }: { readonly isAudited?: true }): ExtraHeaders {
+  return isAudited === true ? { [AUDITED_HEADER]: '1' } : {}
+}
+
 /** Answers an error with this body, and with the status and `Retry-After` of the error. */
 export function respondJsonError(
   error: SandwireError,

@@ -53,7 +53,7 @@ export class RunSandboxClient implements RunSandbox {
         record.sandbox,
       )
     const sandbox = this.#sandbox
-    unwrap(await sandbox.setRunActive(record.id, true))
+    unwrap(await sandbox.setRunActive(record.id, 'working'))
     unwrap(await sandbox.start(call))
   }
 
@@ -81,7 +81,7 @@ export class RunSandboxClient implements RunSandbox {
   async release(): Promise<void> {
     const record = this.#record
     const sandbox = this.#sandbox
-    unwrap(await sandbox.setRunActive(record.id, false))
+    unwrap(await sandbox.setRunActive(record.id, 'resting'))
     if (record.request.keep) return
     const destroyed = await sandbox.destroy(ownerCall(record, 'sandbox.destroy'), record.sandbox)
     // Once the intent is stored, the sandbox's object finishes what failed.
@@ -112,7 +112,7 @@ export class RunSandboxClient implements RunSandbox {
   /** Gives up the versions that the run kept. */
   async releaseVersions(): Promise<void> {
     const { id, turns = [] } = this.#record
-    if (turns.length > 0) unwrap(await this.#sandbox.releaseVersions(id))
+    if (turns.length > 0) unwrap(await this.#sandbox.setRunActive(id, 'gone'))
   }
 
   async startAgent(start: unknown) {

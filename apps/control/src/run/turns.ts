@@ -1,7 +1,7 @@
 /** Id of the task of a run among its messages. */
 export const TASK = 'task'
 /** Messages of one conversation or run whose files are kept; the oldest are given up. */
-export const MAX_TURNS = 50
+const MAX_TURNS = 50
 /** Files as they were before a restore that are kept; the oldest are given up. */
 export const MAX_PRESENTS = 10
 

@@ -9,14 +9,14 @@ import type { VersionMetrics } from '../versions/version-metrics.ts'
 import type {
   ListedVersion,
   RestoredFiles,
-  RestoreReason,
-  PendingRestore,
   Version,
   VersionContent,
   VersionList,
   VersionStore,
 } from '../versions/version-store.ts'
+import type { HeldVersions } from '../versions/held-versions.ts'
 import type { Running } from './lifecycle.ts'
+import { notSaved, restoreFiles, type StartedSandbox } from './restore-files.ts'
 import { controlItself, type SandboxdClient } from './sandboxd-client.ts'
 import type { StatusEvent, StatusEvents } from './status-events.ts'
 
@@ -34,10 +34,6 @@ const UNOBSERVED_SAVE_MS = 10_000
 const FULL_SCAN_MS = 60_000
 /** Scans of all folders take at most this share of the time. */
 const FULL_SCAN_SHARE = 1 / 200
-/** The folder that a restore to a message replaces. The others have what programs remember, such as the agent's conversation. */
-const WORKSPACE = 'workspace'
-const HOME = 'home'
-
 const changesBody = z.object({
   changes: z.int().min(0).nullable(),
   head: z.string().nullable(),
@@ -78,13 +74,6 @@ export interface FileVersionsDependencies {
   readonly hold: (work: Promise<unknown>) => void
   /** Called when what users see of saving has changed. */
   readonly onChange: () => Promise<void>
-}
-
-/** A sandbox that has started; `epoch` identifies the start. */
-export interface StartedSandbox {
-  readonly sandbox: string
-  readonly address: string
-  readonly epoch: string
 }
 
 /** Saves the files of a running sandbox whenever they have changed, and on request. */
@@ -218,7 +207,8 @@ export class FileVersions {
   /** Restores the files of a sandbox that has started and has no process yet. */
   async restoreAtStart(target: StartedSandbox, requestId: string): Promise<void> {
     const { store, losesFiles, provider, events } = this.#deps
-    const { lastStart: last, pendingRestore: pending } = store
+    const { lastStart: last } = store
+    const pending = store.pending.next
     if (last?.epoch === target.epoch) return
     const version = pending?.version ?? (losesFiles ? store.head : undefined)
     if (version === undefined) {
@@ -228,52 +218,7 @@ export class FileVersions {
     }
     const isComplete = last === undefined || (last.isSaved && version.number === store.head?.number)
     const reason = pending?.isRequested === true ? 'requested' : isComplete ? 'started' : 'lost'
-    await this.#restore(target, version, { requestId, reason, rest: pending?.rest })
-  }
-
-  async #restore(
-    target: StartedSandbox,
-    version: Version,
-    {
-      requestId,
-      reason,
-      rest,
-    }: {
-      readonly requestId: string
-      readonly reason: RestoreReason
-      readonly rest: PendingRestore['rest']
-    },
-  ): Promise<void> {
-    const { store, versions, provider, log, events, metrics, nowMs } = this.#deps
-    if (versions === undefined) throw notSaved()
-    const { number, createdMs } = version
-    const { sandbox } = target
-    events.emit({ event: 'restore_started', data: { version: number, savedMs: createdMs } })
-    const onProgress = (done: number, total: number): void =>
-      events.emit({ event: 'restoring', data: { done, total } })
-    try {
-      if (rest?.isMissing === true)
-        await versions.restore(target, rest.version, requestId, { onProgress, root: HOME })
-      await versions.restore(target, version, requestId, {
-        onProgress,
-        ...(rest === undefined ? {} : { root: WORKSPACE }),
-      })
-    } catch (caught) {
-      const { code, message } = SandwireError.from(caught)
-      log.warn('restore_failed', { sandbox, request_id: requestId, code, cause: message })
-      events.emit({ event: 'restore_failed', data: { code } })
-      metrics.restored(false)
-      throw caught
-    }
-    const restored = { version: number, savedMs: createdMs, restoredMs: nowMs(), reason }
-    // One step: a crash before it repeats the restore, and a crash after it finds these files as the newest version. A restored
-    // workspace is no version yet: the next save makes one of it.
-    if (rest === undefined) store.addRestored(version, restored.restoredMs)
-    store.setStarted(target.epoch, provider, restored)
-    store.clearPendingRestore()
-    log.info('restored', { sandbox, request_id: requestId, state: reason })
-    events.emit({ event: 'restored', data: restored })
-    metrics.restored(true)
+    await restoreFiles(this.#deps, target, { version, rest: pending?.rest, reason, requestId })
   }
 
   /**
@@ -295,8 +240,8 @@ export class FileVersions {
   recover(): boolean {
     const { store, versions } = this.#deps
     if (versions === undefined || store.head === undefined) return false
-    if (store.pendingRestore?.rest === undefined) store.setPendingRestore(store.head.number, false)
-    else store.setRestMissing()
+    if (store.pending.next?.rest === undefined) store.pending.set(store.head.number, false)
+    else store.pending.setRestMissing()
     return true
   }
 
@@ -308,7 +253,7 @@ export class FileVersions {
   /** The next start writes a version into the sandbox, so that what is on its disk need not be saved. */
   get startReplacesFiles(): boolean {
     const { store, losesFiles } = this.#deps
-    return store.pendingRestore !== undefined || (losesFiles && store.head !== undefined)
+    return store.pending.next !== undefined || (losesFiles && store.head !== undefined)
   }
 
   /** Keeps the newest version until it is deleted. */
@@ -320,7 +265,7 @@ export class FileVersions {
   /** What users see of a version. */
   describeOne({ save, manifests: _manifests, segments: _segments, ...version }: Version): ListedVersion {
     const { store } = this.#deps
-    return { ...version, addedBytes: store.bytesOf(save), isHeld: store.isHeld(version.number) }
+    return { ...version, addedBytes: store.bytesOf(save), isHeld: store.held.has(version.number) }
   }
 
   /** All versions, and which are kept. */
@@ -387,7 +332,7 @@ export class FileVersions {
     const { number } = this.find(nameOrNumber)
     if (number === store.head?.number)
       throw new SandwireError('conflict', 'Cannot delete the version: it is the newest')
-    const { pendingRestore: pending } = store
+    const pending = store.pending.next
     if (number === pending?.version.number || number === pending?.rest?.version.number)
       throw new SandwireError('conflict', 'Cannot delete the version: the next start restores it')
     store.remove(number)
@@ -396,21 +341,22 @@ export class FileVersions {
 
   /** The next start replaces all files by a version, and so does not need those on the disk. */
   get hasPendingRestore(): boolean {
-    const { pendingRestore: pending } = this.#deps.store
+    const pending = this.#deps.store.pending.next
     return pending !== undefined && pending.rest?.isMissing !== false
   }
 
   /** Has the next start replace the files by a version. Throws `not_found` when it was deleted meanwhile. */
   setPendingRestore({ number }: Version): void {
     this.find(String(number))
-    this.#deps.store.setPendingRestore(number, true)
+    this.#deps.store.pending.set(number, true)
   }
 
-  /** Has the next start replace the workspace by that of a version; the other folders stay as they are in `present`. */
-  setPendingWorkspace(version: Version, present: Version): void {
+  /** Has the next start replace the workspace by that of a version; the other folders stay as they are in the newest. */
+  setPendingWorkspace({ number }: Version): void {
     const { store, losesFiles } = this.#deps
-    this.find(String(version.number))
-    store.setPendingWorkspace(version.number, { number: present.number, isMissing: losesFiles })
+    this.find(String(number))
+    const newest = store.head?.number ?? number
+    store.pending.setWorkspace(number, { number: newest, isMissing: losesFiles })
   }
 
   /** Saves the files, and keeps the version for a conversation or run, instead of those that it kept and does not name. */
@@ -419,18 +365,18 @@ export class FileVersions {
     { kept, pause }: { readonly kept: readonly number[]; readonly pause: 'periodic' | 'checkpoint' },
   ): Promise<Version> {
     const version = await this.save({ pause, kind: 'automatic' })
-    this.#deps.store.setHeld(holder, [...kept, version.number])
+    this.#deps.store.held.set(holder, [...kept, version.number])
     return version
   }
 
-  get restores(): Pick<VersionStore, 'workspaceRestore' | 'beginWorkspaceRestore' | 'endWorkspaceRestore'> {
-    return this.#deps.store
+  get held(): Pick<HeldVersions, 'lastRestore' | 'beginRestore' | 'endRestore'> {
+    return this.#deps.store.held
   }
 
   /** Gives up the versions that a conversation or run kept. */
   release(holder: string): void {
     const { store, nowMs } = this.#deps
-    store.setHeld(holder, [])
+    store.held.set(holder, [])
     store.prune(nowMs())
     store.markUnused(nowMs())
   }
@@ -537,8 +483,4 @@ export class FileVersions {
     events.emit({ event: 'sync_state', data: this.#sync })
     return saves
   }
-}
-
-function notSaved(): SandwireError {
-  return new SandwireError('not_found', 'Cannot use versions: this server has no store for them')
 }

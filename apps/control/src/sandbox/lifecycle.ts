@@ -11,6 +11,7 @@ import { beingDestroyed, noSuchSandbox } from './not-found.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
 import { controlItself, invalidResponse } from './sandboxd-client.ts'
 import {
+  agentPins,
   decodeActivity,
   hasRun,
   keepsAwake,
@@ -84,6 +85,11 @@ export class SandboxLifecycle {
   /** Throws when there is no sandbox. */
   get id(): string {
     return this.#record.id
+  }
+
+  /** Runs and conversations whose agents work in the sandbox. */
+  get agents(): readonly string[] {
+    return agentPins(this.#deps.store.pins())
   }
 
   /** Environment of the sandbox's processes. */

@@ -1,8 +1,7 @@
 import { DurableObject } from 'cloudflare:workers'
-import { withTimeout } from '@sandwire/async'
-import { type ErrorCode, SandwireError } from '@sandwire/protocol'
+import type { ErrorCode } from '@sandwire/protocol'
 import type { Env } from '../env.ts'
-import { AUDITED_HEADER, CODE_HEADER, respondError } from '../http/respond.ts'
+import { auditedHeader, CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { runtimeOf } from '../runtime.ts'
 import type { Access, Need } from './access.ts'
@@ -15,6 +14,7 @@ import type { Authorized } from './lifecycle.ts'
 import { openParts, type SandboxParts } from './parts.ts'
 import { callOfHeader, closeSocket, passThrough } from './pass-through.ts'
 import { openTerminal, runsInTerminal, terminalRequestOf } from './terminal-request.ts'
+import { type Hold, holdVersion } from './hold-version.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
 import { restoreVersion, restoreWorkspace, type WorkspaceRestore } from './restore-version.ts'
 import type { RevocationEvent } from './revocation.ts'
@@ -23,18 +23,11 @@ import type { ExecResult, OutputPart, ProcessRequest, StartOptions } from './ses
 import type { GrantRequest, TakenTicket } from './sharing.ts'
 import { type DroppedRows, SandboxStore } from './store.ts'
 import type { TicketRequest } from './tickets.ts'
-import type { Held } from '../run/turns.ts'
-import { agentPins } from './session-view.ts'
 import { UploadAudit } from '../workspace-proxy/upload-audit.ts'
 import { WORKSPACE_URL, parseWorkspaceCall } from '../workspace-proxy/call.ts'
+import type { Held } from '../run/turns.ts'
 import type { RetentionSettings } from '../versions/retention.ts'
 import type { ListedVersion, VersionContent, VersionList } from '../versions/version-store.ts'
-
-const tooLate = (): SandwireError => new SandwireError('timed_out', 'The files were not saved in time')
-
-function auditedHeader({ isAudited }: { readonly isAudited?: true }): Readonly<Record<string, string>> {
-  return isAudited === true ? { [AUDITED_HEADER]: '1' } : {}
-}
 
 /** One sandbox: its owner, lifecycle, grants and sessions. Every request to it goes through here. */
 export class SandboxObject extends DurableObject<Env> {
@@ -149,49 +142,14 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#operate(call, 'own', (parts) => restoreVersion(parts, nameOrNumber, call.requestId))
   }
 
-  /** Keeps the files as they are for a message of a conversation or run. Starts a stopped sandbox; only for other objects of this server. */
-  holdVersion({
-    holder,
-    kept,
-    waitMs,
-  }: {
-    readonly holder: string
-    /** Versions that the holder keeps besides. */
-    readonly kept: readonly number[]
-    /** How long the message may wait for it. */
-    readonly waitMs: number
-  }): Promise<Outcome<Held>> {
-    return this.#run(async ({ lifecycle, files }) => {
-      if (!files.isEnabled) return { version: null, problem: 'no_store' }
-      await lifecycle.start(crypto.randomUUID())
-      // A store that does not work would delay every message.
-      if (files.saved.error !== null) return { version: null, problem: files.saved.error }
-      try {
-        const held = files.hold(holder, { kept, pause: 'periodic' })
-        return { version: (await withTimeout(held, waitMs, tooLate)).number, problem: null }
-      } catch (error) {
-        return { version: null, problem: SandwireError.from(error).code }
-      }
-    })
+  /** Keeps the files as they are for a message; see `holdVersion`. Only for other objects of this server. */
+  holdVersion(hold: Hold): Promise<Outcome<Held>> {
+    return this.#run((parts) => holdVersion(parts, hold))
   }
 
-  /** Gives up what a conversation or run kept. Only for other objects of this server. */
-  releaseVersions(holder: string): Promise<Outcome<void>> {
-    return this.#run(async ({ files, rearm }) => {
-      if (this.#store.read() === undefined) return
-      files.release(holder)
-      await rearm()
-    })
-  }
-
-  /** Restores the workspace for a conversation or run, by request of the owner; see `restoreWorkspace`. Returns the version from before. */
+  /** Restores the workspace for a conversation or run, by request of the owner; see `restoreWorkspace`. */
   restoreWorkspace(by: string, restore: WorkspaceRestore): Promise<Outcome<number>> {
-    return this.#run((parts) => {
-      parts.lifecycle.authorize({ identity: by }, 'own')
-      if (agentPins(this.#store.pins()).some((id) => id !== restore.holder))
-        throw new SandwireError('conflict', 'Cannot restore the files: another agent works in the sandbox')
-      return restoreWorkspace(parts, restore, crypto.randomUUID())
-    })
+    return this.#run((parts) => restoreWorkspace(parts, by, restore))
   }
 
   /** A version, by default the newest, with what is needed to read it from the store. */
@@ -307,12 +265,15 @@ export class SandboxObject extends DurableObject<Env> {
     )
   }
 
-  /** Keeps the sandbox from stopping when idle while a run works in it. */
-  setRunActive(run: string, isRunning: boolean): Promise<Outcome<void>> {
-    return this.#run(() => {
+  /** Keeps the sandbox from stopping when idle while an agent works in it. `gone`: the run or conversation is deleted. */
+  setRunActive(run: string, state: 'working' | 'resting' | 'gone'): Promise<Outcome<void>> {
+    return this.#run(async ({ files, rearm }) => {
       if (this.#store.read() === undefined) return
-      if (isRunning) this.#store.setPin(run, true)
+      if (state === 'working') this.#store.setPin(run, true)
       else this.#store.removePin(run)
+      if (state !== 'gone') return
+      files.release(run)
+      await rearm()
     })
   }
 

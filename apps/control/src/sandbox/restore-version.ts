@@ -58,27 +58,32 @@ export interface WorkspaceRestore {
 }
 
 /**
- * Replaces the workspace by that of a version and leaves the other folders as they are, in which agents keep their conversations.
+ * By request of the owner, replaces the workspace by that of a version and leaves the other folders as they are, in which agents
+ * keep their conversations.
  * The present files become a version that the holder keeps. Returns its number.
  */
 export async function restoreWorkspace(
   { lifecycle, files }: Pick<RestoreDependencies, 'lifecycle' | 'files'>,
+  by: string,
   { holder, key, version: number, kept }: WorkspaceRestore,
-  requestId: string,
 ): Promise<number> {
-  const { restores } = files
-  const earlier = restores.workspaceRestore(holder)
+  const requestId = crypto.randomUUID()
+  lifecycle.authorize({ identity: by }, 'own')
+  const { held } = files
+  const earlier = held.lastRestore(holder)
   if (earlier?.key === key && earlier.isDone) return earlier.present
+  if (lifecycle.agents.some((id) => id !== holder))
+    throw new SandwireError('conflict', 'Cannot restore the files: another agent works in the sandbox')
   const version = files.find(String(number))
   let present: Version
   if (earlier?.key === key) present = files.find(String(earlier.present))
   else {
     await lifecycle.start(requestId)
     present = await files.hold(holder, { kept: [...kept, number], pause: 'checkpoint' })
-    restores.beginWorkspaceRestore(holder, key, present.number)
+    held.beginRestore(holder, key, present.number)
   }
   try {
-    await lifecycle.restart(requestId, () => files.setPendingWorkspace(version, present))
+    await lifecycle.restart(requestId, () => files.setPendingWorkspace(version))
   } catch (error) {
     // What cannot be restored must not keep the sandbox from starting with the files that it had.
     if (!SandwireError.from(error).info.retryable) files.setPendingRestore(present)
@@ -94,6 +99,6 @@ export async function restoreWorkspace(
     // While it runs, the save is repeated.
     if (!isSame) throw error
   }
-  restores.endWorkspaceRestore(holder)
+  held.endRestore(holder)
   return present.number
 }

@@ -1,3 +1,30 @@
+/** Tables that databases of earlier servers lack; created whenever a store is opened. */
+export const ADDED_VERSION_TABLES: readonly string[] = [
+  // Versions that a conversation or run keeps, because its messages can be restored to them.
+  `CREATE TABLE IF NOT EXISTS held_versions (
+    holder TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    PRIMARY KEY (holder, number)
+  )`,
+  // The last restore of the workspace that each conversation or run has requested.
+  `CREATE TABLE IF NOT EXISTS workspace_restores (
+    holder TEXT PRIMARY KEY,
+    -- Names the restore: a repeated request does not restore again.
+    key TEXT NOT NULL,
+    -- The version with the files as they were before.
+    present INTEGER NOT NULL,
+    is_done INTEGER NOT NULL
+  )`,
+  // Set while the pending restore is only of the workspace.
+  `CREATE TABLE IF NOT EXISTS partial_restore (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    -- The version with the other folders.
+    rest INTEGER NOT NULL,
+    -- 1: they are not on the disk, and so are restored too.
+    is_rest_missing INTEGER NOT NULL
+  )`,
+]
+
 /** Tables of the versions of a sandbox. */
 export const VERSION_SCHEMA: readonly string[] = [
   `CREATE TABLE segments (
@@ -55,31 +82,5 @@ export const VERSION_SCHEMA: readonly string[] = [
     restored_ms INTEGER,
     reason TEXT
   )`,
-]
-
-/** Tables that databases of earlier servers lack; created whenever a store is opened. */
-export const ADDED_VERSION_TABLES: readonly string[] = [
-  // Versions that a conversation or run keeps, because its messages can be restored to them.
-  `CREATE TABLE IF NOT EXISTS held_versions (
-    holder TEXT NOT NULL,
-    number INTEGER NOT NULL,
-    PRIMARY KEY (holder, number)
-  )`,
-  // The last restore of the workspace that each conversation or run has requested.
-  `CREATE TABLE IF NOT EXISTS workspace_restores (
-    holder TEXT PRIMARY KEY,
-    -- Names the restore: a repeated request does not restore again.
-    key TEXT NOT NULL,
-    -- The version with the files as they were before.
-    present INTEGER NOT NULL,
-    is_done INTEGER NOT NULL
-  )`,
-  // Set while the pending restore is only of the workspace.
-  `CREATE TABLE IF NOT EXISTS partial_restore (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    -- The version with the other folders.
-    rest INTEGER NOT NULL,
-    -- 1: they are not on the disk, and so are restored too.
-    is_rest_missing INTEGER NOT NULL
-  )`,
+  ...ADDED_VERSION_TABLES,
 ]

@@ -2,9 +2,12 @@ import { SandwireError } from '@sandwire/protocol'
 import type { SegmentId } from '@sandwire/version-format'
 import { type Exec, numberOf, type Row, textOf } from '../sql.ts'
 import type { ForkRecord } from './fork-records.ts'
+import { HeldVersions } from './held-versions.ts'
+import { PendingRestores } from './pending-restores.ts'
 import type { FoundVersions } from './rebuild-versions.ts'
 import { resolveRetention, type Retention, type RetentionSettings } from './retention.ts'
 import type { SegmentFacts } from './segment-store.ts'
+import { toDescription, toVersion } from './version-rows.ts'
 
 /** `automatic`: saved while the sandbox ran or stopped. `checkpoint`: kept until it is deleted. */
 export type VersionKind = 'automatic' | 'checkpoint'
@@ -89,35 +92,10 @@ const MAX_CHECKPOINTS = 500
 /** A segment that is not needed is deleted after this time: a download or fork in progress may still read it. */
 export const UNUSED_MS = 60 * 60 * 1000
 
-/** Versions that all conversations and runs together keep in a sandbox: each save reads the list of all versions. */
-const MAX_HELD = 200
-
 /** Neither the newest version, nor one that the next start restores, nor one that is held. */
 const UNPROTECTED = `number <> (SELECT MAX(number) FROM versions)
   AND number NOT IN (SELECT number FROM pending_restore UNION SELECT rest FROM partial_restore)
   AND number NOT IN (SELECT number FROM held_versions)`
-
-function toDescription(row: Row): Omit<ListedVersion, 'addedBytes' | 'isHeld'> {
-  const name = row['name']
-  return {
-    number: numberOf(row, 'number'),
-    createdMs: numberOf(row, 'created_ms'),
-    kind: textOf(row, 'kind') === 'checkpoint' ? 'checkpoint' : 'automatic',
-    name: typeof name === 'string' ? name : undefined,
-    isFuzzy: numberOf(row, 'is_fuzzy') === 1,
-    unreadable: numberOf(row, 'unreadable'),
-  }
-}
-
-function toVersion(row: Row): Version {
-  return {
-    ...toDescription(row),
-    save: textOf(row, 'save'),
-    // Written by `commit`.
-    manifests: JSON.parse(textOf(row, 'manifests')) as SegmentId[],
-    segments: JSON.parse(textOf(row, 'segments')) as SegmentId[],
-  }
-}
 
 function toSegment(row: Row): SegmentRow {
   return {
@@ -126,19 +104,6 @@ function toSegment(row: Row): SegmentRow {
     sizeBytes: numberOf(row, 'bytes'),
     trailerBytes: numberOf(row, 'trailer_bytes'),
     sha256: textOf(row, 'sha256'),
-  }
-}
-
-/** What the next start does to the files. */
-export interface PendingRestore {
-  readonly version: Version
-  /** False: the files of the sandbox are missing. */
-  readonly isRequested: boolean
-  /** Set when only the workspace becomes that of the version. */
-  readonly rest?: {
-    /** Has the other folders. */
-    readonly version: Version
-    readonly isMissing: boolean
   }
 }
 
@@ -170,10 +135,16 @@ function toLastStart(row: Row): LastStart {
 
 /** The versions of a sandbox and the segments that they need. */
 export class VersionStore {
+  /** Those that conversations and runs keep. */
+  readonly held: HeldVersions
+  /** What the next start restores. */
+  readonly pending: PendingRestores
   readonly #exec: Exec
 
   constructor(exec: Exec) {
     this.#exec = exec
+    this.held = new HeldVersions(exec)
+    this.pending = new PendingRestores(exec)
   }
 
   /** The newest version: what the files were when they were last saved. */
@@ -315,7 +286,7 @@ export class VersionStore {
     const { number: _, ...content } = version
     this.commit({ ...content, kind: 'checkpoint' }, undefined)
     const [newest] = this.list()
-    if (newest !== undefined) this.setPendingRestore(newest.number, true)
+    if (newest !== undefined) this.pending.set(newest.number, true)
   }
 
   /** Sandboxes that made the segments of its versions. */
@@ -351,42 +322,7 @@ export class VersionStore {
 
   remove(number: number): void {
     this.#exec('DELETE FROM versions WHERE number = ?', number)
-    this.#exec('DELETE FROM held_versions WHERE number = ?', number)
-  }
-
-  /** Replaces the versions that a conversation or run keeps. The oldest of all are given up when there are too many. */
-  setHeld(holder: string, numbers: readonly number[]): void {
-    this.#exec('DELETE FROM held_versions WHERE holder = ?', holder)
-    for (const number of new Set(numbers))
-      this.#exec('INSERT INTO held_versions SELECT ?, number FROM versions WHERE number = ?', holder, number)
-    this.#exec(
-      `DELETE FROM held_versions WHERE number NOT IN
-       (SELECT DISTINCT number FROM held_versions ORDER BY number DESC LIMIT ?)`,
-      MAX_HELD,
-    )
-    if (numbers.length === 0) this.#exec('DELETE FROM workspace_restores WHERE holder = ?', holder)
-  }
-
-  isHeld(number: number): boolean {
-    return this.#exec('SELECT number FROM held_versions WHERE number = ? LIMIT 1', number).length > 0
-  }
-
-  /** The last restore that a conversation or run has requested. */
-  workspaceRestore(
-    holder: string,
-  ): { readonly key: string; readonly present: number; readonly isDone: boolean } | undefined {
-    const [row] = this.#exec('SELECT * FROM workspace_restores WHERE holder = ?', holder)
-    return row === undefined
-      ? undefined
-      : { key: textOf(row, 'key'), present: numberOf(row, 'present'), isDone: numberOf(row, 'is_done') === 1 }
-  }
-
-  beginWorkspaceRestore(holder: string, key: string, present: number): void {
-    this.#exec('INSERT OR REPLACE INTO workspace_restores VALUES (?, ?, ?, 0)', holder, key, present)
-  }
-
-  endWorkspaceRestore(holder: string): void {
-    this.#exec('UPDATE workspace_restores SET is_done = 1 WHERE holder = ?', holder)
+    this.held.forget(number)
   }
 
   /** Deletes versions that need not be kept. The newest one stays, and the one that the next start restores. */
@@ -464,44 +400,6 @@ export class VersionStore {
   /** Forgets a segment that was deleted from the store. */
   removeSegment(id: SegmentId): void {
     this.#exec('DELETE FROM segments WHERE id = ?', id)
-  }
-
-  /** The version that replaces the files at the next start; undefined: they stay. */
-  get pendingRestore(): PendingRestore | undefined {
-    const query = 'SELECT versions.*, is_requested FROM versions JOIN pending_restore USING (number)'
-    const [row] = this.#exec(query)
-    if (row === undefined) return undefined
-    const [rest] = this.#exec(
-      'SELECT versions.*, is_rest_missing FROM versions JOIN partial_restore ON number = rest',
-    )
-    return {
-      version: toVersion(row),
-      isRequested: numberOf(row, 'is_requested') === 1,
-      ...(rest === undefined
-        ? {}
-        : { rest: { version: toVersion(rest), isMissing: numberOf(rest, 'is_rest_missing') === 1 } }),
-    }
-  }
-
-  setPendingRestore(number: number, isRequested: boolean): void {
-    this.#exec('INSERT OR REPLACE INTO pending_restore VALUES (1, ?, ?)', number, isRequested ? 1 : 0)
-    this.#exec('DELETE FROM partial_restore')
-  }
-
-  /** Has the next start restore the workspace from a version, and the other folders, if they are missing, from `rest`. */
-  setPendingWorkspace(number: number, rest: { readonly number: number; readonly isMissing: boolean }): void {
-    this.setPendingRestore(number, true)
-    this.#exec('INSERT INTO partial_restore VALUES (1, ?, ?)', rest.number, rest.isMissing ? 1 : 0)
-  }
-
-  /** The disk of a sandbox whose workspace is to be restored is missing. */
-  setRestMissing(): void {
-    this.#exec('UPDATE partial_restore SET is_rest_missing = 1')
-  }
-
-  clearPendingRestore(): void {
-    this.#exec('DELETE FROM pending_restore')
-    this.#exec('DELETE FROM partial_restore')
   }
 
   /** The last start whose files were complete. */

@@ -6,6 +6,22 @@ import type { Provider, Survival, UpstreamRequest } from '../../../src/providers
 /** Content by name. */
 export type Files = ReadonlyMap<string, string>
 
+/** The folder that a name is in. */
+function rootOf(name: string): 'workspace' | 'home' {
+  return Number(name.slice(1)) < 4 ? 'workspace' : 'home'
+}
+
+/** The workspace of one version and the home folder of another. */
+export function joinRoots(workspace: Files = new Map(), home: Files = new Map()): Files {
+  const of = (files: Files, root: string): [string, string][] =>
+    [...files].filter(([name]) => rootOf(name) === root)
+  return new Map([...of(workspace, 'workspace'), ...of(home, 'home')])
+}
+
+export function isEqual(a: Files | undefined, b: Files): boolean {
+  return a !== undefined && a.size === b.size && [...a].every(([name, content]) => b.get(name) === content)
+}
+
 interface Entry {
   readonly content: string
   /** Segment that has the content. */
@@ -32,8 +48,9 @@ class SandboxdModel {
   head: string | undefined
   #tree: ReadonlyMap<string, Entry> = new Map()
   #save: Save | undefined
-  /** Names and segments of the restore in progress. */
+  /** Names and segments of the restore in progress, and the only folder that is restored. */
   restoring: Map<string, string> | undefined
+  root: string | undefined
   changes = 0
 
   begin(
@@ -98,7 +115,7 @@ class SandboxdModel {
 }
 
 /** What the model needs of the simulator. */
-interface Simulator {
+export interface Simulator {
   /** Performs a call of control. */
   readonly call: <T>(name: string, effect: () => T | Promise<T>) => Promise<T>
   readonly sleep: (ms: number) => Promise<void>
@@ -243,10 +260,12 @@ export class SandboxModel implements Provider {
       }
       case 'POST /versions/restore': {
         const { manifest } = readEnds(await bytes())
+        sandboxd.root = /[?]root=(\w+)$/.exec(path)?.[1]
+        const isIn = (name: string): boolean => sandboxd.root === undefined || sandboxd.root === rootOf(name)
         this.isPartial = true
-        this.files = new Map()
-        sandboxd.restoring = new Map(manifest)
-        return Response.json({ needed: [...new Set(manifest.values())] })
+        this.files = new Map([...this.files].filter(([name]) => !isIn(name)))
+        sandboxd.restoring = new Map([...manifest].filter(([name]) => isIn(name)))
+        return Response.json({ needed: [...new Set(sandboxd.restoring.values())] })
       }
       case 'PUT /versions/segments/ID': {
         const { chunks } = JSON.parse(new TextDecoder().decode(await bytes())) as Segment
@@ -256,10 +275,12 @@ export class SandboxModel implements Provider {
       }
       case 'POST /versions/restore/ID': {
         const names = sandboxd.restoring ?? new Map<string, string>()
-        if (names.size !== this.files.size) throw new SandwireError('version_damaged', 'Content is missing')
-        sandboxd.load(id, this.files, names)
+        if (![...names.keys()].every((name) => this.files.has(name)))
+          throw new SandwireError('version_damaged', 'Content is missing')
+        if (sandboxd.root === undefined) sandboxd.load(id, this.files, names)
         sandboxd.restoring = undefined
-        this.isPartial = false
+        // The other folder was restored before.
+        if (sandboxd.root !== 'home') this.isPartial = false
         return Response.json({ files: names.size, folders: 0 })
       }
     }

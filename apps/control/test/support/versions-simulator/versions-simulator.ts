@@ -10,14 +10,15 @@ import { FileVersions } from '../../../src/sandbox/file-versions.ts'
 import { StatusEvents } from '../../../src/sandbox/status-events.ts'
 import { VersionMetrics } from '../../../src/versions/version-metrics.ts'
 import { SandboxLifecycle } from '../../../src/sandbox/lifecycle.ts'
-import { restoreVersion } from '../../../src/sandbox/restore-version.ts'
+import { restoreVersion, restoreWorkspace } from '../../../src/sandbox/restore-version.ts'
 import { SandboxdClient } from '../../../src/sandbox/sandboxd-client.ts'
 import { SandboxStore } from '../../../src/sandbox/store.ts'
 import { Garbage } from '../../../src/versions/garbage.ts'
 import { SandboxVersions } from '../../../src/versions/sandbox-versions.ts'
-import { type SegmentStore, storeUnavailable } from '../../../src/versions/segment-store.ts'
+import { storeUnavailable } from '../../../src/versions/segment-store.ts'
 import { sqlOf } from '../bun-sql.ts'
-import { type Files, SandboxModel } from './sandbox-model.ts'
+import { openStoreModel } from './store-model.ts'
+import { type Files, isEqual, joinRoots, SandboxModel } from './sandbox-model.ts'
 
 const ID = '0'.repeat(32)
 const HOUR_MS = 60 * 60 * 1000
@@ -61,6 +62,8 @@ class VersionsSimulation {
   readonly #store: SandboxStore
   readonly #box: SandboxModel
   readonly #objects = new Map<string, Uint8Array<ArrayBuffer>>()
+  /** The version of the files before each restore of the workspace; the last one is kept. */
+  #presents: number[] = []
   /** Checkpoints that users were told of, with their files. */
   readonly #promised = new Map<string, Files>()
   #control: Control
@@ -141,6 +144,9 @@ class VersionsSimulation {
       this.#check()
     }
     if (!isDone()) throw new Error(`The files were not saved: ${this.#control.files.saved.state}`)
+    const present = this.#presents.at(-1)
+    if (present !== undefined && this.#store.versions.find(String(present)) === undefined)
+      throw new Error(`Version ${present}, to undo a restore, is not kept`)
     for (const [name, files] of this.#promised)
       if (!isEqual(this.#restored(name), files)) throw new Error(`Checkpoint ${name} is not as it was`)
   }
@@ -181,11 +187,21 @@ class VersionsSimulation {
     if (this.#box.isPartial) throw new Error('The sandbox runs with a part of its files')
     if (this.#epoch === state.epoch) return
     this.#epoch = state.epoch
-    const { head } = versions
-    // Files of a new container are those of the newest version; on a disk they may be newer.
-    if (this.#box.survives.stop === 'nothing' && head !== undefined)
-      if (!isEqual(this.#box.snapshots.get(head.save), this.#box.files))
-        throw new Error(`The sandbox started with other files than those of version ${head.number}`)
+    this.#checkStart(state.epoch)
+  }
+
+  /** Files of a new container are those of the newest version; on a disk they may be newer. */
+  #checkStart(epoch: string): void {
+    const { versions } = this.#store
+    const { head, lastStart } = versions
+    const restored = lastStart?.epoch === epoch ? lastStart.restored : undefined
+    const source = restored === undefined ? undefined : versions.find(String(restored.version))
+    if (this.#box.survives.stop !== 'nothing' || head === undefined) return
+    const { snapshots } = this.#box
+    // A restore of the workspace leaves the other folder.
+    const files = joinRoots(snapshots.get(source?.save ?? head.save), snapshots.get(head.save))
+    if (!isEqual(files, this.#box.files))
+      throw new Error(`The sandbox started with other files than those of version ${head.number}`)
   }
 
   /** One random event. */
@@ -280,7 +296,10 @@ class VersionsSimulation {
       this.#database.run('ROLLBACK TO durable')
       this.#alarmMs = this.#durableAlarmMs
     }
-    if (this.#isInAlarm) this.#alarmMs = this.#nowMs
+    if (this.#isInAlarm) {
+      this.#alarmMs = this.#nowMs
+      this.#durableAlarmMs = this.#nowMs
+    }
     this.#isInAlarm = false
     this.#control = this.#open()
   }
@@ -301,7 +320,7 @@ class VersionsSimulation {
         (error: unknown) => this.#note(`${name}: ${SandwireError.from(error).code}`),
       )
     }
-    switch (this.#random.int(0, 5)) {
+    switch (this.#random.int(0, 6)) {
       case 0:
       case 1:
         return run('start', () => lifecycle.startObserved('start'))
@@ -326,8 +345,17 @@ class VersionsSimulation {
             this.#note(`restored ${JSON.stringify([...wanted])}`)
         })
       case 5:
+        return run(`restore the workspace of ${number}`, async () => {
+          this.#minted += 1
+          // Some requests are repeated.
+          const key = `key ${this.#minted - this.#random.int(0, 1)}`
+          const restore = { holder: 'c', key, version: some?.number ?? 1, kept: [] }
+          this.#presents.push(await restoreWorkspace(this.#control, 'owner', restore))
+        })
+      case 6:
         return run(`remove ${number}`, async () => {
           files.remove(number)
+          this.#presents = this.#presents.filter((each) => each !== some?.number)
           if (some?.name !== undefined) this.#promised.delete(some.name)
         })
     }
@@ -366,29 +394,6 @@ class VersionsSimulation {
     return new Promise((fire) => this.#timers.push({ atMs: this.#nowMs + ms, fire }))
   }
 
-  get #segments(): SegmentStore {
-    const objects = this.#objects
-    return {
-      put: (key, body, facts) =>
-        this.#call('store put', async () => {
-          const bytes = new Uint8Array(await new Response(body).arrayBuffer())
-          if (bytes.byteLength !== facts.sizeBytes) throw storeUnavailable('it ended early')
-          objects.set(key, bytes)
-        }),
-      get: (key, range) =>
-        this.#call('store get', () => {
-          const bytes = objects.get(key)
-          return bytes === undefined ? undefined : streamOf(bytes.slice(range?.start, range?.end))
-        }),
-      delete: (key) =>
-        this.#call('store delete', () => {
-          objects.delete(key)
-        }),
-      list: (prefix) =>
-        this.#call('store list', () => [...objects.keys()].filter((key) => key.startsWith(prefix))),
-    }
-  }
-
   #open(): Control {
     const store = this.#store
     const nowMs = (): number => this.#nowMs
@@ -401,7 +406,7 @@ class VersionsSimulation {
       })
     const versions = new SandboxVersions({
       store: store.versions,
-      segments: this.#segments,
+      segments: openStoreModel(this.#objects, (name, effect) => this.#call(name, effect)),
       admit: async () => undefined,
       sandboxd,
       nowMs,
@@ -465,7 +470,7 @@ class VersionsSimulation {
     })
     const garbage = new Garbage({
       store: store.versions,
-      segments: this.#segments,
+      segments: openStoreModel(this.#objects, (name, effect) => this.#call(name, effect)),
       sandbox: () => ID,
       isSaving: () => files.isSaving,
       isFull: () => false,
@@ -475,16 +480,6 @@ class VersionsSimulation {
     })
     return { lifecycle, files, garbage }
   }
-}
-
-function streamOf(bytes: Uint8Array<ArrayBuffer>): ReadableStream {
-  const { body } = new Response(bytes)
-  if (body === null) throw new Error('There is no body')
-  return body
-}
-
-function isEqual(a: Files | undefined, b: Files): boolean {
-  return a !== undefined && a.size === b.size && [...a].every(([name, content]) => b.get(name) === content)
 }
 
 /** Simulates one history of a sandbox's versions; throws with the seed and the last events when a promise is broken. */
