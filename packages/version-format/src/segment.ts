@@ -75,7 +75,9 @@ export class SegmentBuilder {
   /** Compressed frames. */
   readonly #parts: Uint8Array[] = []
   readonly #frames: Frame[] = []
-  readonly #chunks: Chunk[] = []
+  /** The table of chunks as it is stored: an object for each would take longer than the rest of its work. */
+  readonly #chunks = new ByteWriter()
+  #chunkCount = 0
   #size = HEADER.byteLength
   #frame = new Uint8Array(FRAME_BYTES)
   #framed = 0
@@ -84,43 +86,33 @@ export class SegmentBuilder {
     this.#compression = compression
   }
 
-  get isEmpty(): boolean {
-    return this.#chunks.length === 0
-  }
-
   /** True when no further chunk should be added. */
   get isFull(): boolean {
-    return this.#size >= FULL_BYTES || this.#chunks.length >= MAX_CHUNKS
+    return this.#size >= FULL_BYTES || this.#chunkCount >= MAX_CHUNKS
   }
 
-  get chunkCount(): number {
-    return this.#chunks.length
-  }
-
-  /** Adds a chunk of at most one block; returns its number. */
+  /** Adds a chunk of at most one block, with the first bytes of its SHA-256; returns its number. */
   add(bytes: Uint8Array, hash: Uint8Array): number {
     if (this.#framed + bytes.byteLength > FRAME_BYTES) this.#closeFrame()
+    this.#chunks.number(this.#frames.length)
+    this.#chunks.number(this.#framed)
+    this.#chunks.number(bytes.byteLength)
+    this.#chunks.raw(hash)
+    this.#chunkCount += 1
     if (bytes.byteLength === FRAME_BYTES) {
       // A whole frame needs no copy.
-      const chunk = { frame: this.#frames.length, start: 0, sizeBytes: bytes.byteLength, hash }
       this.#addFrame(bytes)
-      return this.#chunks.push(chunk) - 1
+    } else {
+      this.#frame.set(bytes, this.#framed)
+      this.#framed += bytes.byteLength
+      if (this.#framed === FRAME_BYTES) this.#closeFrame()
     }
-    this.#frame.set(bytes, this.#framed)
-    const chunk = { frame: this.#frames.length, start: this.#framed, sizeBytes: bytes.byteLength, hash }
-    this.#framed += bytes.byteLength
-    if (this.#framed === FRAME_BYTES) this.#closeFrame()
-    return this.#chunks.push(chunk) - 1
+    return this.#chunkCount - 1
   }
 
   finish(last?: { readonly manifest: Uint8Array; readonly record: Uint8Array }): BuiltSegment {
     this.#closeFrame()
-    const raw = encodeTrailer({
-      frames: this.#frames,
-      chunks: this.#chunks,
-      manifest: last?.manifest,
-      record: last?.record,
-    })
+    const raw = this.#encodeTrailer(last)
     const trailer = this.#compression.compress(raw)
     const footer = new Uint8Array(FOOTER_BYTES)
     const view = new DataView(footer.buffer)
@@ -140,6 +132,25 @@ export class SegmentBuilder {
     return { bytes, trailerBytes }
   }
 
+  #encodeTrailer(
+    last: { readonly manifest: Uint8Array; readonly record: Uint8Array } | undefined,
+  ): Uint8Array {
+    const writer = new ByteWriter()
+    writer.byte(last === undefined ? 0 : HAS_MANIFEST | HAS_RECORD)
+    writer.number(this.#frames.length)
+    for (const frame of this.#frames) {
+      writer.number(frame.sizeBytes)
+      writer.number(frame.rawBytes)
+    }
+    writer.number(this.#chunkCount)
+    writer.raw(this.#chunks.take())
+    if (last !== undefined) {
+      writer.bytes(last.manifest)
+      writer.bytes(last.record)
+    }
+    return writer.take()
+  }
+
   #closeFrame(): void {
     if (this.#framed === 0) return
     this.#addFrame(this.#frame.subarray(0, this.#framed))
@@ -156,26 +167,6 @@ export class SegmentBuilder {
 
 const HAS_MANIFEST = 0x01
 const HAS_RECORD = 0x02
-
-function encodeTrailer({ frames, chunks, manifest, record }: Trailer): Uint8Array {
-  const writer = new ByteWriter()
-  writer.byte((manifest === undefined ? 0 : HAS_MANIFEST) | (record === undefined ? 0 : HAS_RECORD))
-  writer.number(frames.length)
-  for (const frame of frames) {
-    writer.number(frame.sizeBytes)
-    writer.number(frame.rawBytes)
-  }
-  writer.number(chunks.length)
-  for (const chunk of chunks) {
-    writer.number(chunk.frame)
-    writer.number(chunk.start)
-    writer.number(chunk.sizeBytes)
-    writer.raw(chunk.hash)
-  }
-  if (manifest !== undefined) writer.bytes(manifest)
-  if (record !== undefined) writer.bytes(record)
-  return writer.take()
-}
 
 /** How many bytes from the end of a segment have its trailer and footer, from its last 16 bytes. */
 export function trailerSize(footer: Uint8Array): number {

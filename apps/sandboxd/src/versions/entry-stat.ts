@@ -66,7 +66,7 @@ export class EntryStat {
   }
 
   get seconds(): number {
-    return Number(this.#view.getBigInt64(MTIME_AT, true))
+    return this.#seconds(MTIME_AT)
   }
 
   get nanos(): number {
@@ -75,8 +75,12 @@ export class EntryStat {
 
   /** Time of the last change of content or attributes, in milliseconds since the epoch. */
   get changedMs(): number {
-    const seconds = this.#view.getUint32(CTIME_AT, true) + this.#view.getInt32(CTIME_AT + 4, true) * 2 ** 32
-    return seconds * 1000 + this.#view.getUint32(CTIME_AT + 8, true) / 1e6
+    return this.#seconds(CTIME_AT) * 1000 + this.#view.getUint32(CTIME_AT + 8, true) / 1e6
+  }
+
+  /** Whole seconds of a time, which may be negative. */
+  #seconds(at: number): number {
+    return this.#view.getUint32(at, true) + this.#view.getInt32(at + 4, true) * 2 ** 32
   }
 
   get device(): number {

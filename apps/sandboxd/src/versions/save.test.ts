@@ -206,6 +206,23 @@ describe('a version', () => {
     expect(readFileSync(join(fixture.restore(), 'workspace/mapped'), 'utf8')).toBe('2ne')
   })
 
+  test('has the time of the content when a file changes between being found and read', () => {
+    using fixture = new VersionFixture()
+    const path = join(fixture.workspace, 'file')
+    writeFileSync(path, 'old')
+    utimesSync(path, 1_000, 1_000)
+    // Asked for every name that was found, before any is read.
+    const change = (name: string): boolean => {
+      if (name !== 'file') return false
+      writeFileSync(path, 'new')
+      utimesSync(path, 2_000, 2_000)
+      return false
+    }
+    fixture.save({ isPaused: () => false, excludesOf: () => change })
+    const restored = join(fixture.restore(), 'workspace/file')
+    expect([readFileSync(restored, 'utf8'), statSync(restored).mtimeMs]).toEqual(['new', 2_000_000])
+  })
+
   test('has the new content under every name of a file when a hint names one of their folders', () => {
     using fixture = new VersionFixture()
     const at = (path: string): string => join(fixture.workspace, path)

@@ -1,4 +1,5 @@
 import {
+  BLOCK_BYTES,
   type BuiltSegment,
   type Compression,
   encodeFolder,
@@ -18,7 +19,7 @@ import {
   O_NONBLOCK,
   O_RDONLY,
 } from '../workspace/beneath/constants.ts'
-import { chmodFd, Descriptor, openAt, readLinkAt } from '../workspace/beneath/system-calls.ts'
+import { chmodFd, closeFd, Descriptor, openAt, readLinkAt } from '../workspace/beneath/system-calls.ts'
 import { cName } from '../workspace/files/context.ts'
 import type { ContentArena } from './content-arena.ts'
 import { ContentPacker } from './content-packer.ts'
@@ -93,6 +94,12 @@ export interface SaveResult {
 export type SaveStep = 'read' | BuiltSegment
 
 type Steps<Result> = Generator<SaveStep, Result, void>
+
+/** An entry, and its status when it was read. */
+interface Read {
+  readonly entry: ManifestEntry
+  readonly status: FoundEntry
+}
 
 interface OpenFolder {
   readonly root: SaveRoot
@@ -292,7 +299,10 @@ export class Save {
         (hasStatus(saved, old.at, each) || isUnchanged(saved, old.entry, each)) &&
         !this.#isReplaced(old.entry)
       if (!isSame && each.linkGroup !== 0) this.#hasChangedLinks = true
-      const read = isSame ? { entry: old.entry, status: each } : yield* this.#read(folder, each, old?.entry)
+      if (this.#packer.isFull) yield* this.#packer.pack()
+      const read = isSame
+        ? { entry: old.entry, status: each }
+        : (this.#readSmall(folder, each) ?? (yield* this.#read(folder, each, old?.entry)))
       if (old?.entry.kind === 'folder' && read?.entry.kind !== 'folder')
         this.#removed.push(pathIn(path, each.name))
       before.delete(each.name)
@@ -303,15 +313,42 @@ export class Save {
     }
     for (const [name, { entry }] of before)
       if (entry.kind === 'folder') this.#removed.push(pathIn(path, name))
-    this.#scanned.push({ high, low, statuses: Int32Array.from(statuses), listing: { path, entries } })
+    this.#scanned.push({ high, low, statuses: new Int32Array(statuses), listing: { path, entries } })
+  }
+
+  /** Reads a file of less than a block that does not change meanwhile; undefined for everything else. */
+  #readSmall({ root, fd }: OpenFolder, found: FoundEntry): Read | undefined {
+    const { name, kind, mode, seconds, nanos, sizeBytes, isSparse, linkGroup } = found
+    if (kind !== 'file' || sizeBytes >= BLOCK_BYTES || isSparse) return undefined
+    const opened = openAt(fd, cName(name), FILE_FLAGS)
+    if (opened < 0) return undefined
+    const content = this.#packer.readSmall(opened, sizeBytes)
+    closeFd(opened)
+    if (content === undefined) return undefined
+    if (!this.#options.isPaused()) {
+      const after = root.scanner.find(fd, name)
+      if (after?.high !== found.high || after.low !== found.low) return undefined
+    }
+    const { xattrs, blocks } = content
+    return {
+      entry: {
+        kind,
+        name: latin1Bytes(name),
+        mode,
+        seconds,
+        nanos,
+        xattrs,
+        sizeBytes,
+        isSparse,
+        linkGroup,
+        blocks,
+      },
+      status: found,
+    }
   }
 
   /** Reads something that is new or has changed; undefined when it is gone. What cannot be read stays as it was saved. */
-  *#read(
-    folder: OpenFolder,
-    found: FoundEntry,
-    saved: ManifestEntry | undefined,
-  ): Steps<{ readonly entry: ManifestEntry; readonly status: FoundEntry } | undefined> {
+  *#read(folder: OpenFolder, found: FoundEntry, saved: ManifestEntry | undefined): Steps<Read | undefined> {
     const { mode, seconds, nanos } = found
     const attributes = { name: latin1Bytes(found.name), mode, seconds, nanos, xattrs: [] }
     switch (found.kind) {
@@ -350,7 +387,7 @@ export class Save {
     { root, fd, path }: OpenFolder,
     found: FoundEntry,
     saved: ManifestEntry | undefined,
-  ): Steps<{ readonly entry: ManifestEntry; readonly status: FoundEntry } | undefined> {
+  ): Steps<Read | undefined> {
     let status = found
     for (let reads = 1; ; reads += 1) {
       const opened = openAt(fd, cName(found.name), FILE_FLAGS)

@@ -126,7 +126,7 @@ export class SavedTree {
 
   /** Older segments of which less than half would be needed after a change that lists every folder. */
   sparseAfter({ isBase, folders }: TreeChange): readonly SegmentId[] {
-    if (!isBase) return []
+    if (!isBase || this.#contentBytes.size === 0) return []
     const needed = new Map<SegmentId, Map<number, number>>()
     for (const { listing } of folders)
       for (const entry of listing.entries) if (entry.kind === 'file') countNeeded(entry, needed)

@@ -103,13 +103,18 @@ export class FolderScanner {
     }
   }
 
-  /** Adds the current entry to the summary. */
-  #mix(nameStart: number, nameEnd: number): void {
+  /** Adds the current entry to the summary; returns where its name ends. */
+  #mix(nameStart: number): number {
     const { bytes } = this.#names
     let name = 0x811c9dc5 | 0
-    for (let at = nameStart; at < nameEnd; at += 1) name = Math.imul(name ^ (bytes[at] ?? 0), 0x01000193)
+    let at = nameStart
+    for (let byte = bytes[at] ?? 0; byte !== 0; byte = bytes[at] ?? 0) {
+      name = Math.imul(name ^ byte, 0x01000193)
+      at += 1
+    }
     this.#high = (Math.imul(this.#high ^ name, 0x85ebca6b | 0) + this.#stat.high) | 0
     this.#low = Math.imul(this.#low + this.#stat.low, 0xc2b2ae35 | 0) ^ name
+    return at
   }
 
   #each(
@@ -136,14 +141,12 @@ export class FolderScanner {
         if (result < 0) return result
         const kind = stat.kind
         if (kind === undefined || stat.device !== this.#device) continue
-        const end = bytes.indexOf(0, start)
         if (isExcluded !== undefined || bytes[start] === DOT) {
-          const name = bytes.toString('latin1', start, end)
+          const name = bytes.toString('latin1', start, bytes.indexOf(0, start))
           if (isHiddenName(name) || isExcluded?.(name, kind === 'folder') === true) continue
         }
         stat.hash()
-        this.#mix(start, end)
-        visit(kind, start, end)
+        visit(kind, start, this.#mix(start))
       }
     }
   }
