@@ -5,9 +5,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { readProcessMemory } from '@sandwire/testing'
+import type { VersionThread } from '../../apps/sandboxd/src/versions/messages.ts'
 import { pauseProcesses } from '../../apps/sandboxd/src/versions/pause-processes.ts'
 import { VersionService } from '../../apps/sandboxd/src/versions/version-service.ts'
-import { VersionThread } from '../../apps/sandboxd/src/versions/version-thread.ts'
+import { WorkerClient } from '../../apps/sandboxd/src/workspace/thread/worker-client.ts'
 
 export type EngineCommand =
   /** `hinted`: scans the folders that inotify reported. `unknown`: as the first save. */
@@ -38,10 +39,11 @@ const INDEX = join(store, 'index.json')
 mkdirSync(store, { recursive: true })
 
 const paused = new SharedArrayBuffer(4)
-const thread = new VersionThread({
+const thread = new WorkerClient<VersionThread>({
   createWorker: () =>
     new Worker(new URL('../../apps/sandboxd/src/versions/version-worker.ts', import.meta.url).href),
   setUp: { roots: [{ name: 'workspace', path: root }], user: undefined, paused },
+  task: 'save files',
 })
 let pausedMs = 0
 const service = new VersionService({

@@ -30,12 +30,13 @@ import { Semaphore } from './workspace/semaphore.ts'
 import { RESPONSE_MEMORY } from './workspace/routes/listing-response.ts'
 import { ARCHIVE_LIMITS } from './workspace/routes/transfer-routes.ts'
 import { FilesThread } from './workspace/thread/files-thread.ts'
+import { WorkerClient } from './workspace/thread/worker-client.ts'
 import { findRipgrep } from './workspace/search/find-ripgrep.ts'
 import { Uploads } from './workspace/transfer/uploads.ts'
 import { TmuxService } from './tmux/tmux-service.ts'
 import { pauseProcesses } from './versions/pause-processes.ts'
 import { VersionService } from './versions/version-service.ts'
-import { VersionThread } from './versions/version-thread.ts'
+import type { VersionThread } from './versions/messages.ts'
 import { WatchService } from './workspace/watch/watch-service.ts'
 
 function fail(message: string, hint: string): never {
@@ -208,7 +209,7 @@ async function main(): Promise<void> {
   const watches = new WatchService({ files, asUser: user.asUser, now })
   const paused = new SharedArrayBuffer(4)
   const versions = new VersionService({
-    thread: new VersionThread({
+    thread: new WorkerClient<VersionThread>({
       createWorker: () => new Worker(new URL('./versions/version-worker.ts', import.meta.url).href),
       setUp: {
         roots: [
@@ -218,6 +219,7 @@ async function main(): Promise<void> {
         user: parsed.runAs,
         paused,
       },
+      task: 'save files',
     }),
     paused: new Int32Array(paused),
     pause: pauseProcesses,

@@ -1,11 +1,8 @@
-import type { ErrorCode } from '@sandwire/protocol'
 import type { SegmentId } from '@sandwire/version-format'
+import type { ThreadSetUp } from '../workspace/thread/thread-messages.ts'
 
-export interface ThreadSetUp {
+export interface VersionSetUp extends ThreadSetUp {
   readonly roots: readonly { readonly name: string; readonly path: string }[]
-  /** The user whose file access rights the thread takes permanently. */
-  readonly user: { readonly uid: number; readonly gid: number } | undefined
-  readonly table: SharedArrayBuffer
   /** One when the processes of the sandbox are stopped. */
   readonly paused: SharedArrayBuffer
 }
@@ -91,11 +88,10 @@ export type NextStep =
     }
   | { readonly kind: 'end'; readonly summary: SaveSummary }
 
-export type ToThread =
-  | { readonly kind: 'setUp'; readonly setUp: ThreadSetUp }
-  | { readonly kind: 'request'; readonly id: number; readonly request: VersionRequest }
-
-export type FromThread =
-  | { readonly kind: 'unfit'; readonly message: string }
-  | { readonly kind: 'done'; readonly id: number; readonly result: VersionResults[keyof VersionResults] }
-  | { readonly kind: 'refused'; readonly id: number; readonly code: ErrorCode; readonly message: string }
+/** Messages of the thread that saves and restores. */
+export interface VersionThread {
+  readonly setUp: VersionSetUp
+  readonly request: VersionRequest
+  readonly results: VersionResults
+  readonly part: never
+}

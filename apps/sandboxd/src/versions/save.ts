@@ -294,10 +294,7 @@ export class Save {
     const entries: ManifestEntry[] = []
     for (const each of found) {
       const old = before.get(each.name)
-      const isSame =
-        old !== undefined &&
-        (hasStatus(saved, old.at, each) || isUnchanged(saved, old.entry, each)) &&
-        !this.#isReplaced(old.entry)
+      const isSame = old !== undefined && this.#isSame(saved, old, each)
       if (!isSame && each.linkGroup !== 0) this.#hasChangedLinks = true
       if (this.#packer.isFull) yield* this.#packer.pack()
       const read = isSame
@@ -314,6 +311,15 @@ export class Save {
     for (const [name, { entry }] of before)
       if (entry.kind === 'folder') this.#removed.push(pathIn(path, name))
     this.#scanned.push({ high, low, statuses: new Int32Array(statuses), listing: { path, entries } })
+  }
+
+  /** True when an entry need not be read. */
+  #isSame(
+    saved: SavedFolder | undefined,
+    { entry, at }: { readonly entry: ManifestEntry; readonly at: number },
+    found: FoundEntry,
+  ): boolean {
+    return (hasStatus(saved, at, found) || isUnchanged(saved, entry, found)) && !this.#isReplaced(entry)
   }
 
   /** Reads a file of less than a block that does not change meanwhile; undefined for everything else. */

@@ -19,11 +19,11 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ByteWriter, type SegmentId } from '@sandwire/version-format'
-import type { SaveSummary } from './messages.ts'
+import { WorkerClient } from '../workspace/thread/worker-client.ts'
+import type { SaveSummary, VersionThread } from './messages.ts'
 import { pauseProcesses } from './pause-processes.ts'
 import { VERSION_ROUTES } from './version-routes.ts'
 import { VersionService } from './version-service.ts'
-import { VersionThread } from './version-thread.ts'
 
 interface Stored {
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -41,7 +41,7 @@ class Sandbox implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'sandwire-save-'))
   readonly workspace = join(this.folder, 'workspace')
   readonly store: Map<SegmentId, Stored>
-  readonly #thread: VersionThread
+  readonly #thread: WorkerClient<VersionThread>
   readonly #service: VersionService
   #saves = 0
 
@@ -53,9 +53,10 @@ class Sandbox implements Disposable {
     }
     this.store = store
     const paused = new SharedArrayBuffer(4)
-    this.#thread = new VersionThread({
+    this.#thread = new WorkerClient({
       createWorker: () => new Worker(new URL('./version-worker.ts', import.meta.url).href),
       setUp: { roots: [{ name: 'workspace', path: this.workspace }], user, paused },
+      task: 'save files',
     })
     this.#service = new VersionService({
       thread: this.#thread,

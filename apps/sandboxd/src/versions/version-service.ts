@@ -1,8 +1,8 @@
 import { KeyedSerializer } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
 import type { SegmentId } from '@sandwire/version-format'
-import type { BeginSave, NextStep, SaveSummary, VersionEnds } from './messages.ts'
-import type { VersionThread } from './version-thread.ts'
+import type { WorkerClient } from '../workspace/thread/worker-client.ts'
+import type { BeginSave, NextStep, SaveSummary, VersionEnds, VersionThread } from './messages.ts'
 
 /** Longest time that processes are stopped for a periodic save; the version is marked as fuzzy when it was not enough. */
 const MAX_PAUSE_MS = 500
@@ -18,7 +18,7 @@ export interface SaveRequest extends Omit<BeginSave, 'syncedMs'> {
 }
 
 export interface VersionServiceDependencies {
-  readonly thread: Pick<VersionThread, 'request'>
+  readonly thread: Pick<WorkerClient<VersionThread>, 'request'>
   /** Shared with the thread: one while processes are stopped. */
   readonly paused: Int32Array
   /** Stops the processes of the sandbox; returns what lets them go on. */
@@ -164,7 +164,7 @@ export class VersionService {
     // A view of a larger buffer must not take the rest of it away.
     const owned = bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice()
     return this.#inTurn(() =>
-      this.#deps.thread.request({ verb: 'addSegment', id, bytes: owned }, [owned.buffer]),
+      this.#deps.thread.request({ verb: 'addSegment', id, bytes: owned }, { moved: [owned.buffer] }),
     )
   }
 

@@ -1,9 +1,9 @@
 import { SandwireError } from '@sandwire/protocol'
 import { freeBytes, type SegmentId } from '@sandwire/version-format'
-import { becomeFileUser } from '../workspace/thread/become-file-user.ts'
 import { fileError } from '../workspace/beneath/file-error.ts'
 import { AT_FDCWD, O_DIRECTORY, O_RDONLY } from '../workspace/beneath/constants.ts'
-import { cString, OpenTable, openAt, trackOpen } from '../workspace/beneath/system-calls.ts'
+import { cString, openAt } from '../workspace/beneath/system-calls.ts'
+import { serveThread } from '../workspace/thread/serve-thread.ts'
 import { Inotify } from '../workspace/watch/inotify.ts'
 import { ChangeHints } from './change-hints.ts'
 import { COMPRESSION } from './compression.ts'
@@ -12,21 +12,18 @@ import { deviceOf } from './entry-stat.ts'
 import { Excludes } from './excludes.ts'
 import type {
   BeginSave,
-  FromThread,
   NextStep,
-  ThreadSetUp,
-  ToThread,
   VersionEnds,
   VersionRequest,
   VersionResults,
+  VersionSetUp,
+  VersionThread,
 } from './messages.ts'
 import { Restore } from './restore.ts'
 import { Save, type SaveResult, type SaveRoot, type SaveStep } from './save.ts'
 import { SavedTree } from './saved-tree.ts'
 import { FolderScanner } from './scan.ts'
 import { syncFileSystem } from './system-calls.ts'
-
-declare const self: Worker
 
 interface Running {
   readonly begin: BeginSave
@@ -48,7 +45,7 @@ class Service {
   #running: Running | undefined
   #restore: Restore | undefined
 
-  constructor({ roots, paused }: ThreadSetUp) {
+  constructor({ roots, paused }: VersionSetUp) {
     this.#paused = new Int32Array(paused)
     const opened = roots.map(({ name, path }) => {
       const fd = openAt(AT_FDCWD, cString(Buffer.from(path)), O_RDONLY | O_DIRECTORY)
@@ -203,44 +200,14 @@ class Service {
   }
 }
 
-function send(message: FromThread, moved: ArrayBuffer[] = []): void {
-  self.postMessage(message, moved)
-}
-
-let service: Service | undefined
-
-function setUp(options: ThreadSetUp): void {
-  trackOpen(new OpenTable(options.table))
-  if (options.user !== undefined && !becomeFileUser(options.user))
-    send({ kind: 'unfit', message: 'it cannot act as the user' })
-  else service = new Service(options)
-}
-
-function answer(id: number, request: VersionRequest): void {
-  try {
-    if (service === undefined) return
-    const result = service.perform(request)
-    // A segment is moved instead of copied.
-    const isSegment = typeof result === 'object' && 'kind' in result && result.kind === 'segment'
-    send({ kind: 'done', id, result }, isSegment ? [result.bytes.buffer] : [])
-  } catch (caught) {
-    const { code, message } = SandwireError.from(caught)
-    send({ kind: 'refused', id, code, message })
-  }
-}
-
-self.addEventListener('message', (event: MessageEvent<ToThread>) => {
-  const message = event.data
-  switch (message.kind) {
-    case 'setUp':
-      try {
-        setUp(message.setUp)
-      } catch (caught) {
-        send({ kind: 'unfit', message: SandwireError.from(caught).message })
-      }
-      return
-    case 'request':
-      answer(message.id, message.request)
-      return
+serveThread<VersionThread>((setUp, send) => {
+  const service = new Service(setUp)
+  return {
+    request: (id, request) => {
+      const result = service.perform(request)
+      // A segment is moved instead of copied.
+      const isSegment = typeof result === 'object' && 'kind' in result && result.kind === 'segment'
+      send({ kind: 'done', id, result }, isSegment ? [result.bytes.buffer] : [])
+    },
   }
 })

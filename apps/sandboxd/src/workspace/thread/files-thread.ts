@@ -26,6 +26,7 @@ import type {
   TransferFiles,
 } from '../transfer/transfer-files.ts'
 import { systemError } from '../beneath/file-error.ts'
+import type { FileThread } from './messages.ts'
 import { WorkerClient, type WorkerClientOptions } from './worker-client.ts'
 
 const syncFd = promisify(fsync)
@@ -45,12 +46,12 @@ interface Written {
  * written and synced by the owner of the descriptor, so that the thread stays free for others.
  */
 export class FilesThread implements Files, TransferFiles {
-  readonly #link: WorkerClient
+  readonly #link: WorkerClient<FileThread>
   readonly #written = new Map<number, Written>()
   #minted = 0
 
-  constructor(options: WorkerClientOptions) {
-    this.#link = new WorkerClient(options)
+  constructor(options: Omit<WorkerClientOptions<FileThread>, 'task'>) {
+    this.#link = new WorkerClient({ ...options, task: 'access files' })
   }
 
   stat(
@@ -112,7 +113,7 @@ export class FilesThread implements Files, TransferFiles {
     options: Condition & { readonly recursive: boolean },
     signal?: AbortSignal,
   ): Promise<void> {
-    await this.#link.request({ verb: 'remove', path, options }, signal)
+    await this.#link.request({ verb: 'remove', path, options }, { signal })
   }
 
   async rename(
@@ -121,7 +122,7 @@ export class FilesThread implements Files, TransferFiles {
     options: Condition & { readonly replaces: boolean },
     signal?: AbortSignal,
   ): Promise<void> {
-    await this.#link.request({ verb: 'rename', from, to, options }, signal)
+    await this.#link.request({ verb: 'rename', from, to, options }, { signal })
   }
 
   copy(
@@ -130,7 +131,7 @@ export class FilesThread implements Files, TransferFiles {
     options: { readonly replaces: boolean },
     signal?: AbortSignal,
   ): Promise<Copied> {
-    return this.#link.request({ verb: 'copy', from, to, options }, signal)
+    return this.#link.request({ verb: 'copy', from, to, options }, { signal })
   }
 
   async *walk(

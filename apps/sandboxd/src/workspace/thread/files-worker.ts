@@ -1,6 +1,4 @@
-import { SandwireError } from '@sandwire/protocol'
 import { Root } from '../beneath/root.ts'
-import { OpenTable, trackOpen } from '../beneath/system-calls.ts'
 import type { FileContext } from '../files/context.ts'
 import { copy } from '../files/copy.ts'
 import { list, open, openFolder, stat } from '../files/listing.ts'
@@ -11,15 +9,9 @@ import { rename } from '../files/rename.ts'
 import { dropUpload, finishUpload, openUpload } from '../files/upload-file.ts'
 import { walk } from '../files/walk.ts'
 import { makeFolder, PendingFiles } from '../files/write.ts'
-import { becomeFileUser } from './become-file-user.ts'
 import { type AnyJob, JobRunner } from './job-runner.ts'
-import type { FileRequest, FileResults, FromThread, SetUp, ToThread } from './messages.ts'
-
-declare const self: Worker
-
-function send(message: FromThread): void {
-  self.postMessage(message)
-}
+import type { FileRequest, FileResults, FileThread, SetUp } from './messages.ts'
+import { type Send, serveThread } from './serve-thread.ts'
 
 type Outcome =
   | { readonly kind: 'job'; readonly job: AnyJob }
@@ -37,22 +29,20 @@ function job(work: AnyJob): Outcome {
 class Service {
   readonly #context: FileContext
   readonly #pending: PendingFiles
-  readonly #runner = new JobRunner({ send, later: setImmediate, now: () => performance.now() })
+  readonly #runner: JobRunner
+  readonly #send: Send<FileThread>
 
-  constructor({ root, umask }: SetUp) {
+  constructor({ root, umask }: SetUp, send: Send<FileThread>) {
+    this.#send = send
+    this.#runner = new JobRunner({ send, later: setImmediate, now: () => performance.now() })
     this.#context = { root: new Root(root), umask, now: () => performance.now() }
     this.#pending = new PendingFiles(this.#context)
   }
 
-  ask(id: number, request: FileRequest): void {
-    try {
-      const outcome = this.#perform(request)
-      if (outcome.kind === 'job') this.#runner.start(id, outcome.job)
-      else send({ kind: 'done', id, result: outcome.result })
-    } catch (caught) {
-      const { code, message } = SandwireError.from(caught)
-      send({ kind: 'refused', id, code, message })
-    }
+  request(id: number, request: FileRequest): void {
+    const outcome = this.#perform(request)
+    if (outcome.kind === 'job') this.#runner.start(id, outcome.job)
+    else this.#send({ kind: 'done', id, result: outcome.result })
   }
 
   cancel(id: number): void {
@@ -113,33 +103,4 @@ function* quietly(work: Generator<undefined, void, void>): Generator<undefined, 
   yield* work
 }
 
-let service: Service | undefined
-
-function setUp(options: SetUp): void {
-  trackOpen(new OpenTable(options.table))
-  if (options.user !== undefined && !becomeFileUser(options.user))
-    send({ kind: 'unfit', message: 'it cannot act as the user' })
-  else service = new Service(options)
-}
-
-self.addEventListener('message', (event: MessageEvent<ToThread>) => {
-  const message = event.data
-  switch (message.kind) {
-    case 'setUp':
-      try {
-        setUp(message.setUp)
-      } catch (caught) {
-        send({ kind: 'unfit', message: SandwireError.from(caught).message })
-      }
-      return
-    case 'request':
-      service?.ask(message.id, message.request)
-      return
-    case 'cancel':
-      service?.cancel(message.id)
-      return
-    case 'taken':
-      service?.taken(message.id)
-      return
-  }
-})
+serveThread<FileThread>((setUp, send) => new Service(setUp, send))

@@ -1,7 +1,8 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { Found } from '../files.ts'
 import type { Job } from '../files/context.ts'
-import type { FileResults, FromThread } from './messages.ts'
+import type { FileResults, FileThread } from './messages.ts'
+import type { Send } from './serve-thread.ts'
 
 /** Time slice of one job. */
 const SLICE_MS = 4
@@ -17,7 +18,7 @@ interface Running {
 }
 
 interface RunnerDependencies {
-  readonly send: (message: FromThread) => void
+  readonly send: Send<FileThread>
   /** Runs the action after pending messages. */
   readonly later: (action: () => void) => void
   readonly now: () => number

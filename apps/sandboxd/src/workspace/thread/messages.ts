@@ -1,4 +1,3 @@
-import type { ErrorCode } from '@sandwire/protocol'
 import type { Entry, FileStat, Found, Listing, NewFile, OpenFile, PendingFile } from '../files.ts'
 import type { Copied } from '../files/copy.ts'
 import type { ListLimits } from '../files/listing.ts'
@@ -15,14 +14,12 @@ import type {
   ManyRead,
   Refusal,
 } from '../transfer/transfer-files.ts'
+import type { ThreadSetUp } from './thread-messages.ts'
 
 /** First message to the thread. */
-export interface SetUp {
+export interface SetUp extends ThreadSetUp {
   readonly root: string
   readonly umask: number
-  /** The user whose file access rights the thread takes permanently. */
-  readonly user: { readonly uid: number; readonly gid: number } | undefined
-  readonly table: SharedArrayBuffer
 }
 
 export type FileRequest =
@@ -84,17 +81,10 @@ export interface FileResults {
   readonly dropUpload: boolean
 }
 
-export type ToThread =
-  | { readonly kind: 'setUp'; readonly setUp: SetUp }
-  | { readonly kind: 'request'; readonly id: number; readonly request: FileRequest }
-  /** The request is canceled. */
-  | { readonly kind: 'cancel'; readonly id: number }
-  /** A part was consumed. */
-  | { readonly kind: 'taken'; readonly id: number }
-
-export type FromThread =
-  /** The thread cannot work and has ended. */
-  | { readonly kind: 'unfit'; readonly message: string }
-  | { readonly kind: 'part'; readonly id: number; readonly part: readonly Found[] }
-  | { readonly kind: 'done'; readonly id: number; readonly result: FileResults[keyof FileResults] }
-  | { readonly kind: 'refused'; readonly id: number; readonly code: ErrorCode; readonly message: string }
+/** Messages of the thread that serves files. */
+export interface FileThread {
+  readonly setUp: SetUp
+  readonly request: FileRequest
+  readonly results: FileResults
+  readonly part: readonly Found[]
+}

@@ -1,22 +1,28 @@
 import { closeSync } from 'node:fs'
-import { SandwireError } from '@sandwire/protocol'
+import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import { OpenTable } from '../beneath/system-calls.ts'
-import type { Found } from '../files.ts'
-import type { WalkEnd } from '../files/walk.ts'
-import type { FileRequest, FileResults, FromThread, SetUp, ToThread } from './messages.ts'
+import type { FromThread, ResultOf, ThreadTypes, ToThread } from './thread-messages.ts'
 
 /** Pending requests; more are refused. */
 const MAX_WAITING = 4_096
 
-export interface WorkerClientOptions {
+export interface WorkerClientOptions<T extends ThreadTypes> {
   readonly createWorker: () => Worker
-  readonly setUp: Omit<SetUp, 'table'>
+  readonly setUp: Omit<T['setUp'], 'table'>
+  /** What fails when the thread does, as in "Cannot access files". */
+  readonly task: string
 }
 
-interface Waiting {
-  readonly resolve: (result: FileResults[keyof FileResults]) => void
+interface RequestOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Buffers of the request that the thread takes over, instead of copies. */
+  readonly moved?: ArrayBuffer[]
+}
+
+interface Waiting<T extends ThreadTypes> {
+  readonly resolve: (result: ResultOf<T>) => void
   readonly reject: (error: SandwireError) => void
-  readonly part?: (part: readonly Found[]) => void
+  readonly part?: (part: T['part']) => void
 }
 
 interface Thread {
@@ -24,33 +30,33 @@ interface Thread {
   readonly table: OpenTable
 }
 
-/** Sends requests to the worker thread. A thread that has ended is restarted by the next request. */
-export class WorkerClient {
-  readonly #options: WorkerClientOptions
-  readonly #waiting = new Map<number, Waiting>()
+/** Sends requests to a worker thread, which the first one starts. A thread that has ended is restarted by the next request. */
+export class WorkerClient<T extends ThreadTypes> {
+  readonly #options: WorkerClientOptions<T>
+  readonly #waiting = new Map<number, Waiting<T>>()
   #thread: Thread | undefined
   #minted = 0
 
-  constructor(options: WorkerClientOptions) {
+  constructor(options: WorkerClientOptions<T>) {
     this.#options = options
   }
 
-  request<V extends FileRequest['verb']>(
-    request: Extract<FileRequest, { verb: V }>,
-    signal?: AbortSignal,
-  ): Promise<FileResults[V]> {
-    const { promise, resolve, reject } = Promise.withResolvers<FileResults[keyof FileResults]>()
-    this.#send(request, { resolve, reject }, signal)
+  request<V extends keyof T['results']>(
+    request: Extract<T['request'], { verb: V }>,
+    options: RequestOptions = {},
+  ): Promise<T['results'][V]> {
+    const { promise, resolve, reject } = Promise.withResolvers<ResultOf<T>>()
+    this.#send(request, { resolve, reject }, options)
     // The thread returns the result type of each verb; messages between threads are untyped.
-    return promise as Promise<FileResults[V]>
+    return promise as Promise<T['results'][V]>
   }
 
   /** A request that is answered in parts, followed by the result. */
-  async *parts(
-    request: Extract<FileRequest, { verb: 'walk' }>,
+  async *parts<V extends keyof T['results']>(
+    request: Extract<T['request'], { verb: V }>,
     signal?: AbortSignal,
-  ): AsyncGenerator<readonly Found[], WalkEnd, void> {
-    const queue = new PartQueue<readonly Found[], FileResults[keyof FileResults]>()
+  ): AsyncGenerator<T['part'], T['results'][V], void> {
+    const queue = new PartQueue<T['part'], ResultOf<T>>()
     const end = new AbortController()
     const either = signal === undefined ? end.signal : AbortSignal.any([end.signal, signal])
     const id = this.#send(
@@ -60,14 +66,14 @@ export class WorkerClient {
         reject: (error) => queue.fail(error),
         part: (part) => queue.add(part),
       },
-      either,
+      { signal: either },
     )
     try {
       for await (const part of queue) {
         yield part
         this.#post({ kind: 'taken', id })
       }
-      return queue.result as WalkEnd
+      return queue.result as T['results'][V]
     } finally {
       end.abort()
     }
@@ -80,21 +86,21 @@ export class WorkerClient {
   }
 
   stop(): void {
-    this.#ended('the file service was stopped')
+    this.#ended('it was stopped')
   }
 
-  #send(request: FileRequest, waiting: Waiting, signal?: AbortSignal): number {
+  #send(request: T['request'], waiting: Waiting<T>, { signal, moved = [] }: RequestOptions): number {
     this.#minted += 1
     const id = this.#minted
     const isFinishing = request.verb === 'commit' || request.verb === 'discard'
     if (signal?.aborted === true) {
       waiting.reject(canceled())
     } else if (this.#waiting.size >= MAX_WAITING && !isFinishing) {
-      waiting.reject(new SandwireError('rate_limited', 'Cannot access files: too many requests are pending'))
+      waiting.reject(this.#failure('rate_limited', 'too many requests are pending'))
     } else {
       this.#waiting.set(id, waiting)
       this.#thread ??= this.#start()
-      this.#post({ kind: 'request', id, request })
+      this.#post({ kind: 'request', id, request }, moved)
       signal?.addEventListener('abort', () => this.#cancel(id), { once: true })
     }
     return id
@@ -108,19 +114,19 @@ export class WorkerClient {
     waiting.reject(canceled())
   }
 
-  #post(message: ToThread): void {
-    this.#thread?.worker.postMessage(message)
+  #post(message: ToThread<T>, moved: ArrayBuffer[] = []): void {
+    this.#thread?.worker.postMessage(message, moved)
   }
 
   #start(): Thread {
     const worker = this.#options.createWorker()
     const table = new OpenTable()
     const thread = { worker, table }
-    worker.addEventListener('message', (event: MessageEvent<FromThread>) => {
+    worker.addEventListener('message', (event: MessageEvent<FromThread<T>>) => {
       if (this.#thread === thread) this.#receive(event.data)
     })
     const ended = (): void => {
-      if (this.#thread === thread) this.#ended('the file service failed')
+      if (this.#thread === thread) this.#ended('its thread ended')
     }
     worker.addEventListener('error', ended)
     worker.addEventListener('close', () => {
@@ -128,12 +134,13 @@ export class WorkerClient {
       // Only now: a descriptor number must not be reused while the thread still uses it.
       closeAll(table)
     })
-    const message: ToThread = { kind: 'setUp', setUp: { ...this.#options.setUp, table: table.shared } }
+    const setUp: T['setUp'] = { ...this.#options.setUp, table: table.shared }
+    const message: ToThread<T> = { kind: 'setUp', setUp }
     worker.postMessage(message)
     return thread
   }
 
-  #receive(message: FromThread): void {
+  #receive(message: FromThread<T>): void {
     if (message.kind === 'unfit') return this.#ended(message.message)
     const waiting = this.#waiting.get(message.id)
     if (message.kind === 'part') return waiting?.part?.(message.part)
@@ -150,7 +157,11 @@ export class WorkerClient {
     thread.worker.terminate()
     const waiting = [...this.#waiting.values()]
     this.#waiting.clear()
-    for (const { reject } of waiting) reject(new SandwireError('internal', `Cannot access files: ${why}`))
+    for (const { reject } of waiting) reject(this.#failure('internal', why))
+  }
+
+  #failure(code: ErrorCode, why: string): SandwireError {
+    return new SandwireError(code, `Cannot ${this.#options.task}: ${why}`)
   }
 }
 
@@ -159,7 +170,7 @@ function canceled(): SandwireError {
 }
 
 /** Closes the descriptors that an ended thread left open. */
-export function closeAll(table: OpenTable): void {
+function closeAll(table: OpenTable): void {
   for (const fd of table.take()) {
     try {
       closeSync(fd)
