@@ -226,7 +226,9 @@ describe.skipIf(problem !== undefined)('agents in the workbench', () => {
       // A reload in the middle of a turn.
       await page.reload()
       await page.getByRole('status').getByText('Working').waitFor(WAIT)
-      expect(await page.locator('.own-message', { hasText: 'hold the line' }).count()).toBe(1)
+      const task = page.locator('.own-message', { hasText: 'hold the line' })
+      await task.first().waitFor(WAIT)
+      expect(await task.count()).toBe(1)
       // Messages wait for the end of the turn; every page sees and may change them.
       await tell(page, 'say first')
       await tell(page, 'say second')

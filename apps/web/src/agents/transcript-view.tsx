@@ -131,6 +131,7 @@ export function TranscriptView({
 }): ReactElement {
   const element = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
+  const lastTop = useRef(0)
   const [heights] = useState(() => new ChunkHeights())
   const [range, setRange] = useState<ChunkRange>()
   const [hasNew, setHasNew] = useState(false)
@@ -170,7 +171,10 @@ export function TranscriptView({
     [heights],
   )
   const onScroll = ({ scrollHeight, scrollTop, clientHeight }: HTMLElement): void => {
-    isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR_PX
+    const isNear = scrollHeight - scrollTop - clientHeight < NEAR_PX
+    // What is added below an end that was scrolled to does not move the reader away from it.
+    isAtEnd.current = isNear || (isAtEnd.current && scrollTop >= lastTop.current)
+    lastTop.current = scrollTop
     if (isAtEnd.current) {
       setRange(undefined)
       setHasNew(false)

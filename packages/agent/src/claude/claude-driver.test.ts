@@ -303,6 +303,27 @@ describe('messages', () => {
 })
 
 describe('time limits', () => {
+  test('an interrupt withdraws what the agent asked, and denies what it asks before the turn ends', () => {
+    const agent = new DrivenAgent({ isInteractive: true, permission: 'ask' })
+    agent.begin()
+    agent.line(permission('p1', 'Write'))
+    expect(agent.driver.state).toBe('awaiting')
+    agent.on({ kind: 'interrupt' })
+    expect(agent.driver.state).toBe('turn')
+    expect(agent.driver.approvalView('p1')?.state).toBe('withdrawn')
+    agent.line(permission('p2', 'Write'))
+    expect(agent.driver.state).toBe('turn')
+    expect(agent.written.at(-1)).toMatchObject({
+      response: { request_id: 'p2', response: { behavior: 'deny' } },
+    })
+    agent.line({ type: 'control_cancel_request', request_id: 'p1' })
+    agent.line(result({ subtype: 'error_during_execution' }))
+    expect(agent.driver.state).toBe('idle')
+    agent.on({ kind: 'message', id: 'm1', text: 'Go on', by: 'ann' })
+    agent.line(permission('p3', 'Write'))
+    expect(agent.driver.state).toBe('awaiting')
+  })
+
   test('end a program by interrupt, end of input, TERM and KILL', () => {
     const agent = new DrivenAgent({ limits: { idleMs: 10_000, stepMs: 100 } })
     agent.begin()

@@ -65,11 +65,7 @@ export class ClaudeDriver implements AgentDriver {
     this.#mapper = new LineMapper(this.#redactor, options.workspace)
     this.#output = new DriverOutput(this.#redactor)
     const { start, epochMs } = options
-    this.#permissions = new PermissionRequests({
-      start,
-      epochMs,
-      output: this.#output,
-    })
+    this.#permissions = new PermissionRequests({ start, epochMs, output: this.#output })
   }
 
   get state(): AgentState {
@@ -161,7 +157,7 @@ export class ClaudeDriver implements AgentDriver {
         this.#watchdog?.alive(nowMs)
         return this.#updateState(nowMs)
       case 'interrupt':
-        return this.#interrupt()
+        return this.#interrupt(nowMs)
       case 'stop':
         return this.#stop({ reason: input.reason, message: input.message }, nowMs)
     }
@@ -401,11 +397,14 @@ export class ClaudeDriver implements AgentDriver {
     this.#working(nowMs)
   }
 
-  #interrupt(): void {
+  /** The turn goes on until the program reports its end, but asks for nothing any more. */
+  #interrupt(nowMs: number): void {
     if (this.#isInputEnded || this.#ladder !== undefined) throw ended()
     if (!this.#isInTurn) return
     this.#wasInterrupted = true
+    this.#permissions.withdraw()
     this.#output.write(interruptLine(this.#requestId()))
+    this.#updateState(nowMs)
   }
 
   /** The first reason stays. */
@@ -461,7 +460,8 @@ export class ClaudeDriver implements AgentDriver {
   }
 
   #controlRequest(line: Json, shownLine: Json, nowMs: number): void {
-    this.#permissions.requested(line, shownLine, this.#ladder !== undefined, nowMs)
+    const isEnding = this.#ladder !== undefined || (this.#isInTurn && this.#wasInterrupted)
+    this.#permissions.requested(line, shownLine, isEnding, nowMs)
     if (this.#permissions.pending.length > 0) this.#working(nowMs)
   }
 

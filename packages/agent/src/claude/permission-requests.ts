@@ -52,7 +52,7 @@ export class PermissionRequests {
     if (textAt(request, 'subtype') !== 'can_use_tool' || !REQUEST_ID.test(requestId))
       return output.write(unsupportedLine(requestId))
     const tool = { name: textAt(request, 'tool_name') ?? '', input: recordAt(request, 'input') ?? {} }
-    if (isEnding) return this.#deny(requestId, 'The run is being ended.')
+    if (isEnding) return this.#deny(requestId, 'The user interrupted this.')
     if (start.permission === 'ask')
       return this.#ask(requestId, tool, recordAt(recordAt(shownLine, 'request'), 'input') ?? {}, nowMs)
     if (tool.name === QUESTION_TOOL)
