@@ -2,9 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 /** Scans until no new process appears: one for each generation, and more if one forks before it is stopped. */
 const MAX_SCANS = 100
-/** Looks at a process that was told to stop and is still in a system call. */
-const MAX_LOOKS = 50
-const LOOK_AGAIN_MS = 0.2
+/**
+ * Checks of processes that were told to stop: one in a system call stops after it, and on a busy machine any has to get its turn
+ * first. Until then, a shell in `wait` would still learn that its job has stopped, and take the terminal from it.
+ */
+const MAX_CHECKS = 1_000
+const CHECK_AGAIN_MS = 0.2
 
 interface ProcessStat {
   readonly pid: number
@@ -112,10 +115,10 @@ export function pauseProcesses(system: ProcessSystem = LINUX_PROCESSES): () => v
 /** Every thread: one that is in a system call stops after it, and may write until then. */
 function waitUntilStopped(system: ProcessSystem, pids: Iterable<number>): void {
   const running = new Set(pids)
-  for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
+  for (let checks = 0; checks < MAX_CHECKS; checks += 1) {
     for (const pid of running) if (!system.threadStates(pid).some(isRunning)) running.delete(pid)
     if (running.size === 0) return
-    system.sleep(LOOK_AGAIN_MS)
+    system.sleep(CHECK_AGAIN_MS)
   }
 }
 
