@@ -111,6 +111,21 @@ describeTmux('the tmux service', () => {
     expect(await service.view()).toEqual({ state: 'stopped' })
   })
 
+  test('keeps a window selected while another one, selected before, is resized', async () => {
+    const { service, tmux } = setUp()
+    await firstPane(service)
+    await service.act({ type: 'new_window' })
+    await Promise.all([
+      service.act({ type: 'select_window', window: '@0' }),
+      service.act({ type: 'resize_window', window: '@1', cols: 90, rows: 30 }),
+    ])
+    const active = windowsIn(await service.view()).filter(({ isActive }) => isActive)
+    expect(active.map(({ id }) => id)).toEqual(['@0'])
+    await service.act({ type: 'select_window', window: '@1' })
+    await service.act({ type: 'resize_window', window: '@1', cols: 91, rows: 31 })
+    expect(tmux('display-message', '-p', '#{window_id} #{window_width}').trim()).toBe('@1 91')
+  })
+
   test('reads every layout that tmux writes', async () => {
     const { service, tmux } = setUp()
     const first = await firstPane(service)

@@ -111,18 +111,18 @@ export class TmuxService {
 
   async #run(client: Client, action: TmuxAction): Promise<Replies> {
     if (action.type !== 'resize_window') return client.control.run(commandOf(action))
-    return client.control.run(...this.#sizeCommands(client, action.window, action.cols, action.rows))
+    return client.control.run(...this.#sizeCommands(action.window, action.cols, action.rows))
   }
 
   /** Commands that make a window that large, until another client of tmux is used or `#releaseSizes`. */
-  #sizeCommands({ state }: Client, window: string, cols: number, rows: number): readonly string[] {
-    const isActive = state.windows.find(({ id }) => id === window)?.isActive === true
+  #sizeCommands(window: string, cols: number, rows: number): readonly string[] {
     this.#lastSize = `refresh-client -C ${window}:${cols}x${rows}`
     return [
       `refresh-client -f '!ignore-size'`,
       this.#lastSize,
-      // The client used last decides. A control client counts as used when it selects a window.
-      ...(isActive ? [`select-window -t ${window}`] : []),
+      // The client used last decides. A control client counts as used when it selects a window. tmux checks which one is
+      // selected, because another may have been selected since the state was read.
+      `if-shell -F '#{==:#{window_id},${window}}' 'select-window -t ${window}'`,
     ]
   }
 
@@ -243,7 +243,7 @@ export class TmuxService {
     const isOnly = state.windows.find(({ id }) => id === window)?.panes.length === 1
     const commands =
       isOnly && window !== undefined
-        ? this.#sizeCommands(client, window, cols, rows)
+        ? this.#sizeCommands(window, cols, rows)
         : [`resize-pane -t ${pane} -x ${cols} -y ${rows}`]
     void control.run(...commands).catch(() => undefined)
   }
