@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connectPlain, eventually, isAlive, readDescendants } from '@sandwire/testing'
+import { connectPlain, eventually, isAlive } from '@sandwire/testing'
 import { type Attached, readShell, runShell } from './support/attached.ts'
 import { startWireServer, type WireServer } from './support/wire-server.ts'
 
@@ -109,11 +109,9 @@ describe('keys', () => {
       mode: 'pty',
     })
     await client.waitFor('<ps>')
-    await client.send('sleep 600\n')
     // A signal key discards earlier input, so the job must have started.
-    const { pid } = await viewOf(client)
-    const hasJob = () => readDescendants(pid ?? 0).some(({ name }) => name === 'sleep')
-    await eventually(hasJob, { what: 'the job', ...WAIT })
+    await client.send(`sh -c 'printf "<%s>" job; exec sleep 600'\n`)
+    await client.waitFor('<job>')
     await client.send('\x1a')
     await client.waitFor('Stopped')
     await client.send('kill %1; echo "al""ive"\n')

@@ -22,14 +22,19 @@ describe.skipIf(problem !== undefined)(
       return other
     }
 
-    /** Opens a named tab. */
-    async function openTab({ page, first }: WorkbenchPage, name: string): Promise<void> {
-      await page.bringToFront()
-      await page.keyboard.press('Control+Shift+Backquote')
-      await first.ready()
+    /** Names the selected tab. */
+    async function rename({ page }: WorkbenchPage, name: string): Promise<void> {
       await page.getByRole('tab', { selected: true }).dblclick()
       await page.getByLabel('Tab name').fill(name)
       await page.keyboard.press('Enter')
+    }
+
+    /** Opens a named tab. */
+    async function openTab(workbench: WorkbenchPage, name: string): Promise<void> {
+      await workbench.page.bringToFront()
+      await workbench.page.keyboard.press('Control+Shift+Backquote')
+      await workbench.first.ready()
+      await rename(workbench, name)
     }
 
     async function expectTabs({ page }: WorkbenchPage, names: readonly string[]): Promise<void> {
@@ -50,11 +55,14 @@ describe.skipIf(problem !== undefined)(
       await expectTabs(workbench, ['dev', 'of the first'])
       await other.page.reload()
       await expectTabs(other, ['dev', 'of the second'])
+      // A new window starts from the tabs that were changed last, in whichever window.
+      await workbench.first.until(({ status }) => status === 'attached')
+      await rename(other, 'changed last')
       const blank = await workbench.context.newPage()
       await other.page.close()
       await workbench.page.close()
       await blank.goto(fixture.origin)
-      await expectTabs(new WorkbenchPage(fixture, workbench.context, blank), ['dev', 'of the second'])
+      await expectTabs(new WorkbenchPage(fixture, workbench.context, blank), ['dev', 'changed last'])
     }, 90_000)
 
     /** True when the terminal has the focus. */
