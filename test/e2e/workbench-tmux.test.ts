@@ -168,7 +168,9 @@ describe.skipIf(problem !== undefined)(
       await first.run(`stty -icanon -echo; printf '${modes}A''LT\\n'; cat -v`)
       const check = async (row: number, pasted: string): Promise<void> => {
         expect(await first.waitFor('ALT')).not.toContain('below-2')
-        const { drawn } = await first.until(() => true)
+        const { drawn } = await first.until(
+          (now) => now.drawn[0] === now.cols && now.drawn[1] === now.rows && now.status === 'attached',
+        )
         const screen = first.element.locator('.xterm-screen')
         const { height = 0 } = (await screen.boundingBox()) ?? {}
         await screen.click({ position: { x: 3, y: ((row - 0.5) * height) / drawn[1] } })
