@@ -72,12 +72,14 @@ async function rowsOf(
   sandbox: string,
   action: string,
 ): Promise<readonly (Row & { readonly text: string })[]> {
-  const read = async (): Promise<readonly Row[]> => {
-    const { body } = await owner.get(`/api/audit?limit=1000&sandbox=${sandbox}&action=${action}`)
-    return fieldOf(body, 'rows') as readonly Row[]
+  const read = async (): Promise<readonly Row[] | undefined> => {
+    const { body } = await owner.get(`/api/audit?limit=20&sandbox=${sandbox}&action=${action}`)
+    const rows = fieldOf(body, 'rows') as readonly Row[] | undefined
+    return rows?.length === 0 ? undefined : rows
   }
-  await eventually(async () => (await read()).length > 0, { what: `a row ${action}` })
-  return (await read()).map((row) => ({
+  // The audit is an expensive request.
+  const rows = await eventually(read, { what: `a row ${action}`, intervalMs: 250 })
+  return rows.map((row) => ({
     ...row,
     text: `${row.actorName}: ${row.outcome}${row.code === null ? '' : ` ${row.code}`}`,
   }))
