@@ -37,13 +37,15 @@ const MAX_REPEATED_FAILURES = 4
 /** Groups that run at the same time. Most tests wait most of the time, so this exceeds two processors by two. */
 const PARALLEL_GROUPS = 4
 /** Groups beyond those, each started while processors are idle. */
-const EXTRA_GROUPS = 2
+const EXTRA_GROUPS = 3
 
 /** Test files that run in one process, one after the other, and can share a host, an engine and a browser. */
 interface Group {
   readonly name: string
-  /** Rough duration. The longest group starts first. */
+  /** Rough duration of all parts. The longest part starts first. */
   readonly seconds: number
+  /** Processes that share its files, so that no group is left running alone at the end. */
+  readonly parts?: number
   /** Globs. A file belongs to the first group that matches it, unless the group repeats files of others. */
   readonly patterns: readonly string[]
   readonly env?: Readonly<Record<string, string>>
@@ -66,7 +68,8 @@ const WIRE_TESTS = e2e('streams', 'terminal-input', 'sharing', 'disconnects')
 const GROUPS: readonly Group[] = [
   {
     name: 'workbench panels',
-    seconds: 280,
+    seconds: 200,
+    parts: 2,
     patterns: e2e(
       ...['accessibility', 'conflict', 'editing', 'editor', 'lists', 'panels', 'panes', 'tabs'].map(
         (name) => `workbench-${name}`,
@@ -75,7 +78,8 @@ const GROUPS: readonly Group[] = [
   },
   {
     name: 'workbench terminals',
-    seconds: 340,
+    seconds: 260,
+    parts: 3,
     patterns: e2e(
       'workbench-*',
       'terminal-component',
@@ -85,30 +89,31 @@ const GROUPS: readonly Group[] = [
       'embedding',
     ),
   },
-  { name: 'threats', seconds: 180, patterns: e2e('threats-*') },
+  { name: 'threats', seconds: 200, parts: 2, patterns: e2e('threats-*') },
   {
     name: 'strangers',
-    seconds: 100,
+    seconds: 120,
     patterns: [...e2e('strangers/*'), 'apps/control/test/strangers/*.test.ts'],
   },
-  { name: 'control', seconds: 500, patterns: ['apps/control/**/*.test.ts'] },
-  { name: 'agents', seconds: 40, patterns: e2e('agent-*') },
+  { name: 'control', seconds: 360, parts: 3, patterns: ['apps/control/**/*.test.ts'] },
+  { name: 'agents', seconds: 160, parts: 2, patterns: e2e('agent-*') },
   { name: 'command line', seconds: 80, patterns: e2e('cli-*') },
-  { name: 'sandboxd', seconds: 170, patterns: ['apps/sandboxd/**/*.test.ts'] },
-  { name: 'host', seconds: 260, patterns: e2e('up', 'up-*') },
+  { name: 'sandboxd', seconds: 180, parts: 2, patterns: ['apps/sandboxd/**/*.test.ts'] },
+  { name: 'host', seconds: 200, parts: 2, patterns: e2e('up', 'up-*') },
   {
     name: 'isolation',
-    seconds: 160,
+    seconds: 120,
     patterns: e2e('isolation*', 'egress', 'gateway', 'doctor', 'sandbox-inside'),
   },
-  { name: 'containers', seconds: 320, patterns: e2e('container-*') },
-  { name: 'workspace', seconds: 100, patterns: [...e2e('workspace-*'), 'test/co*/**/*.test.ts'] },
+  { name: 'containers', seconds: 370, parts: 2, patterns: e2e('container-*') },
+  { name: 'workspace', seconds: 70, patterns: [...e2e('workspace-*'), 'test/co*/**/*.test.ts'] },
   {
     name: 'wire',
-    seconds: 130,
+    seconds: 150,
+    parts: 2,
     patterns: [...WIRE_TESTS, ...e2e('flow', 'lifetime', 'create', 'stop', 'snapshot')],
   },
-  { name: 'end to end', seconds: 540, patterns: e2e('**/*') },
+  { name: 'end to end', seconds: 400, parts: 4, patterns: e2e('**/*') },
   {
     name: 'units',
     seconds: 65,
@@ -170,6 +175,25 @@ function assignFiles(groups: readonly Group[]): Map<Group, readonly string[]> {
   return assigned
 }
 
+/** A group's files for one process. */
+interface Part {
+  readonly group: Group
+  readonly name: string
+  readonly seconds: number
+  readonly files: readonly string[]
+}
+
+/** Neighbors in the alphabet often take equally long, so the files are dealt out in turn. */
+function partsOf(group: Group, files: readonly string[]): readonly Part[] {
+  const { name, seconds, parts = 1 } = group
+  return Array.from({ length: parts }, (_, part) => ({
+    group,
+    name: parts === 1 ? name : `${name} ${part + 1}`,
+    seconds: seconds / parts,
+    files: files.filter((__, index) => index % parts === part),
+  }))
+}
+
 /** Runs `bun test`, streams its output and parses the counts at its end. */
 async function runBunTest(
   args: readonly string[],
@@ -220,17 +244,17 @@ const environmentOf = (group: Group, engine: Engine | undefined): Record<string,
   ...group.env,
 })
 
-/** Prints one line for a group that passed, and the whole output of one that failed. The log file has it in both cases. */
-async function runGroup(group: Group, files: readonly string[], engine: Engine | undefined): Promise<Run> {
+/** Prints one line for a part that passed, and the whole output of one that failed. The log file has it in both cases. */
+async function runPart({ group, name, files }: Part, engine: Engine | undefined): Promise<Run> {
   const startedMs = performance.now()
   const output: Uint8Array[] = []
   const run = await runBunTest(files, environmentOf(group, engine), (chunk) => void output.push(chunk))
   const bytes = Buffer.concat(output)
-  await Bun.write(path.join(logFolder, `${group.name.replaceAll(' ', '-')}.log`), bytes)
+  await Bun.write(path.join(logFolder, `${name.replaceAll(' ', '-')}.log`), bytes)
   const isOk = isGreen(run.counts)
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(0)
   if (!isOk) process.stderr.write(bytes)
-  console.error(`${isOk ? 'ok  ' : 'FAIL'}  ${group.name}: ${formatCounts(run.counts)}, ${seconds} s`)
+  console.error(`${isOk ? 'ok  ' : 'FAIL'}  ${name}: ${formatCounts(run.counts)}, ${seconds} s`)
   return run
 }
 
@@ -238,10 +262,11 @@ async function runGroup(group: Group, files: readonly string[], engine: Engine |
  * Runs the files of a few failed tests once more, now that nothing else runs. Tests with real processes can time out
  * on a busy machine. A test that passes is reported as unstable; one that fails again fails the run.
  */
-async function repeatFailures(runs: Map<Group, Run>, engine: Engine | undefined): Promise<void> {
+async function repeatFailures(runs: Map<Part, Run>, engine: Engine | undefined): Promise<void> {
   const total = [...runs.values()].reduce((sum, { counts }) => sum + counts.failed, 0)
   if (total > MAX_REPEATED_FAILURES) return
-  for (const [group, run] of runs) {
+  for (const [part, run] of runs) {
+    const { group } = part
     // A run that crashed has more failures than failed tests with a file.
     const isNamed = run.failures.length === run.counts.failed && run.failures.every(({ file }) => file !== '')
     if (isGreen(run.counts) || group.isPure === true || !isNamed) continue
@@ -254,7 +279,7 @@ async function repeatFailures(runs: Map<Group, Run>, engine: Engine | undefined)
     for (const failure of run.failures)
       console.log(`unstable: passed at the second attempt: ${formatFailure(failure)}`)
     const { passed, failed, skipped } = run.counts
-    runs.set(group, { counts: { passed: passed + failed, failed: 0, skipped }, failures: [] })
+    runs.set(part, { counts: { passed: passed + failed, failed: 0, skipped }, failures: [] })
   }
 }
 
@@ -266,11 +291,12 @@ async function runGroups(): Promise<Run> {
   const waiting = [...assignFiles(GROUPS)]
     .filter(([group, files]) => files.length > 0 && (group.needsEngine !== true || engine !== undefined))
     .filter(([group]) => group.needsRoot !== true || process.getuid?.() === 0)
-    .toSorted(([a], [b]) => b.seconds - a.seconds)
-  const runs = new Map<Group, Run>()
+    .flatMap(([group, files]) => partsOf(group, files))
+    .toSorted((a, b) => b.seconds - a.seconds)
+  const runs = new Map<Part, Run>()
   const runNext = async (): Promise<void> => {
     const next = waiting.shift()
-    if (next !== undefined) runs.set(next[0], await runGroup(...next, engine))
+    if (next !== undefined) runs.set(next, await runPart(next, engine))
   }
   const hasGroups = (): boolean => waiting.length > 0
   const work = async (): Promise<void> => {

@@ -2,7 +2,7 @@ import { cpus } from 'node:os'
 
 /** Share of all processor time. A group of tests uses about a fifth of two processors. */
 const MIN_IDLE_SHARE = 0.25
-const INTERVAL_MS = 15_000
+const INTERVAL_MS = 6_000
 /** How soon it notices that waiting is pointless. */
 const POLL_MS = 500
 
