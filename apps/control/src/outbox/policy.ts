@@ -1,3 +1,5 @@
+import { doublingDelayMs } from '@sandwire/protocol'
+
 /** How one queue of an outbox behaves. */
 export interface OutboxPolicy {
   /** Name of the queue. The queues of one Durable Object share a table. */
@@ -48,7 +50,7 @@ export function retryDelayMs(
   attempts: number,
   { firstRetryMs, maxRetryMs }: Pick<OutboxPolicy, 'firstRetryMs' | 'maxRetryMs'>,
 ): number {
-  return Math.min(maxRetryMs, firstRetryMs * 2 ** Math.max(0, attempts - 1))
+  return doublingDelayMs(attempts, { firstMs: firstRetryMs, maxMs: maxRetryMs })
 }
 
 /** The delay that `nextMs` was computed with. */

@@ -1,12 +1,8 @@
+import { backOffMs } from '@sandwire/protocol'
+
 /** Attempts of an idempotent call, the first included. */
 export const MAX_ATTEMPTS = 3
-/** Longest delay before the second attempt; it doubles. */
-const BASE_DELAY_MS = 60
-
-/** Delay before attempt `attempt` (2, 3 …), with jitter. */
-export function delayBefore(attempt: number, random: number): number {
-  return BASE_DELAY_MS * 2 ** (attempt - 2) * (0.5 + random / 2)
-}
+const DELAYS = { firstMs: 60, maxMs: 120 }
 
 export interface RetryOptions {
   readonly isWorthRetrying: (error: unknown) => boolean
@@ -22,6 +18,6 @@ export async function retryIdempotent<T>(run: () => Promise<T>, options: RetryOp
     } catch (error) {
       if (attempt === MAX_ATTEMPTS || !options.isWorthRetrying(error)) throw error
     }
-    await options.sleep(delayBefore(attempt + 1, options.random()))
+    await options.sleep(backOffMs(attempt, options.random(), DELAYS))
   }
 }

@@ -1,10 +1,11 @@
+import { doublingDelayMs } from '@sandwire/protocol'
+
 /** A save begins when files have not changed for this long … */
 export const QUIET_MS = 2_000
 /** … and at the latest this long after the first change. */
 export const MAX_DELAY_MS = 10_000
 /** Delay after the first failed attempt; it doubles with each further one. */
-const FIRST_RETRY_MS = 1_000
-const MAX_RETRY_MS = 30_000
+const RETRIES = { firstMs: 1_000, maxMs: 30_000 }
 /** Attempts before the state is an error. */
 const MAX_ATTEMPTS = 3
 /** Between attempts in the error state. */
@@ -126,8 +127,7 @@ function onSaved(state: SyncState, tookMs: number, nowMs: number): SyncStep {
 function onFailed(state: SyncState, nowMs: number): SyncStep {
   const attempts = ('attempts' in state ? state.attempts : 0) + 1
   if (attempts >= MAX_ATTEMPTS) return stay({ kind: 'error', attempts, atMs: nowMs + ERROR_RETRY_MS })
-  const delayMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** (attempts - 1))
-  return stay({ kind: 'retrying', attempts, atMs: nowMs + delayMs })
+  return stay({ kind: 'retrying', attempts, atMs: nowMs + doublingDelayMs(attempts, RETRIES) })
 }
 
 function isDue(state: SyncState, nowMs: number): boolean {

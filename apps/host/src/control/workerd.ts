@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { SandwireError } from '@sandwire/protocol'
+import { doublingDelayMs, SandwireError } from '@sandwire/protocol'
 import { identifyProcess, type ProcessIdentity } from '../data/process-identity.ts'
 import type { Log } from '../log.ts'
 import { readLines } from '../read-lines.ts'
@@ -181,7 +181,7 @@ export class Workerd {
         const { message } = SandwireError.from(error)
         this.#options.log.error('control_start_failed', { message })
         if (failures === 0) this.#options.onRestartFailed(message)
-        delayMs = retryDelayMs(failures)
+        delayMs = doublingDelayMs(failures + 1, FAILED_STARTS)
       }
     }
   }
@@ -223,17 +223,11 @@ async function countListening(fd: number, wanted: number): Promise<boolean> {
 const SOUND_MS = 1_000
 /** Delay after a process that died early, so that a crash loop does not use a whole CPU. */
 const SHORT_LIFE_MS = 100
-const FIRST_MS = 50
-const LONGEST_MS = 5_000
+const FAILED_STARTS = { firstMs: 50, maxMs: 5_000 }
 
 /** Delay before replacing a process that served for `servedMs`. Short, because clients are waiting. */
 export function replaceDelayMs(servedMs: number): number {
   return servedMs >= SOUND_MS ? 0 : SHORT_LIFE_MS
-}
-
-/** Delay after a failed start, with exponential back-off. */
-export function retryDelayMs(failures: number): number {
-  return Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(failures, 16))
 }
 
 /**

@@ -1,4 +1,5 @@
 import { createStore, type Store } from '@sandwire/client'
+import { backOffMs } from '@sandwire/protocol'
 import { type Conversation, openConversationSocket, readConversation } from '../api/conversations.ts'
 import { ApiError, isUnreachable } from '../api/request.ts'
 import type { RequestAnswer } from '../api/runs.ts'
@@ -12,8 +13,7 @@ import { FrameQueue } from './frame-queue.ts'
 import { Transcript, type TranscriptState } from './transcript.ts'
 import { type UnsentMessage, UnsentMessages } from './unsent-messages.ts'
 
-const FIRST_RETRY_MS = 500
-const MAX_RETRY_MS = 15_000
+const RETRIES = { firstMs: 500, maxMs: 15_000 }
 /** Between two reads of the conversation while its agent works: its spend is not a frame. */
 const READ_MS = 5_000
 /** Keeps proxies from closing the socket; answered without waking the server's object. */
@@ -64,7 +64,8 @@ export class ConversationFeed {
     draw: () => this.#shown.set(this.#transcript.state),
   })
   #socket: WebSocket | undefined
-  #retryMs = FIRST_RETRY_MS
+  /** Since a connection worked. */
+  #failures = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #reader: ReturnType<typeof setTimeout> | undefined
   #pinger: ReturnType<typeof setInterval> | undefined
@@ -104,7 +105,7 @@ export class ConversationFeed {
       PING_MS,
     )
     const retry = (): void => {
-      this.#retryMs = FIRST_RETRY_MS
+      this.#failures = 0
       if (this.#socket === undefined) this.#connect()
     }
     window.addEventListener('online', retry)
@@ -199,8 +200,8 @@ export class ConversationFeed {
     this.#socket = undefined
     this.#set({ isOnline: false })
     if (!this.#isOpen) return
-    this.#timer = setTimeout(() => this.#connect(), this.#retryMs)
-    this.#retryMs = Math.min(MAX_RETRY_MS, this.#retryMs * 2)
+    this.#failures += 1
+    this.#timer = setTimeout(() => this.#connect(), backOffMs(this.#failures, Math.random(), RETRIES))
     // A refused upgrade does not say why.
     void this.read()
   }
@@ -227,7 +228,7 @@ export class ConversationFeed {
         if (received.id !== undefined && this.unsent.refuse(received.id, received.message)) return
         return this.#options.onRefused(received.message)
       case 'history_end':
-        this.#retryMs = FIRST_RETRY_MS
+        this.#failures = 0
         this.#set({ isOnline: true, isComplete: true })
         for (const message of this.unsent.all.get())
           if (message.problem === undefined) this.#sendMessage(message)
