@@ -6,6 +6,7 @@ import { AgentRegistry } from './agents/agent-registry.ts'
 import { RELAY_COMMAND, relay } from './agents/terminals/relay.ts'
 import { createBaseEnv, readAccount, takeEnvFile } from './process-env.ts'
 import { type Arguments, HELP, parseArguments } from './arguments.ts'
+import { awaitClosingConnections } from './closing-connections.ts'
 import { openCredential } from './credential.ts'
 import { forwardPort, PROXY_ENV, PROXY_PORT } from './forward-port.ts'
 import type { Credential } from './http/request-guard.ts'
@@ -303,6 +304,7 @@ async function main(): Promise<void> {
     await Promise.all([registry.shutDown(plan), agents.shutDown(plan.totalMs)])
     // With a reason, control or the supervisor ends the sandbox, and its files are saved or survive.
     if (reason === undefined) await versions.awaitLastSave(parsed.lastSaveMs)
+    if (address.kind !== 'unix' && server.port !== undefined) await awaitClosingConnections(server.port)
     await server.stop(true)
     gitScratch[Symbol.dispose]()
     if (address.kind === 'unix') rmSync(address.path, { force: true })
