@@ -73,7 +73,7 @@ describe.skipIf(problem !== undefined)(
       await isAtHeight(mine(workbench), typed, before)
       // The file changes again.
       await workspace.write('both.txt', LONG.replace('line 290', 'another'))
-      await page.locator('.cm-merge-a').getByText('another').waitFor()
+      await page.locator('.cm-merge-a').getByText('another', { exact: true }).waitFor()
       await page.keyboard.type('!')
       await mine(workbench).locator('.cm-line').getByText(`${typed}!`, { exact: true }).waitFor()
       await isAtHeight(mine(workbench), `${typed}!`, before)
