@@ -37,6 +37,20 @@ describe('the sync state', () => {
     ).toEqual(['pending', 'pending', 'syncing!', 'idle'])
   })
 
+  test('is not kept from a save by scans that are due', () => {
+    const unknown = { type: 'unknown' } as const
+    expect(
+      run([
+        [0, unknown],
+        [1_500, unknown],
+        [QUIET_MS, unknown],
+        [QUIET_MS, tick],
+        [2_100, unknown],
+        [2_500, saved],
+      ]),
+    ).toEqual(['pending', 'pending', 'pending', 'syncing!', 'syncing', 'idle'])
+  })
+
   test('saves at the latest ten seconds after the first change', () => {
     const changes = Array.from({ length: 10 }, (_, at) => [at * 1_000, changed] as const)
     expect(run([...changes, [MAX_DELAY_MS - 1, tick], [MAX_DELAY_MS, tick]]).slice(-2)).toEqual([

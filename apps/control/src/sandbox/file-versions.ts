@@ -406,7 +406,8 @@ export class FileVersions {
       const isUnseenDue =
         changes === null ? nowMs() - lastSaveMs >= UNOBSERVED_SAVE_MS : nowMs() >= this.#nextFullScanMs
       // The first look counts as a change: files may have changed before.
-      if (changes !== known || isUnseenDue) this.#apply({ type: 'changed' })
+      if (changes !== known) this.#apply({ type: 'changed' })
+      else if (isUnseenDue) this.#apply({ type: 'unknown' })
       known = changes
       if (this.#apply({ type: 'tick' })) {
         lastSaveMs = nowMs()

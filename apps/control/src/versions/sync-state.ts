@@ -39,6 +39,8 @@ export type SyncState =
 
 export type SyncEvent =
   | { readonly type: 'changed' }
+  /** Files may have changed without being observed: a scan of all folders is due. Says nothing about when they changed. */
+  | { readonly type: 'unknown' }
   /** Save now. */
   | { readonly type: 'flush' }
   /** Time has passed. */
@@ -75,6 +77,8 @@ export function stepSync(state: SyncState, event: SyncEvent, nowMs: number): Syn
   switch (event.type) {
     case 'changed':
       return onChange(state, nowMs)
+    case 'unknown':
+      return state.kind === 'idle' ? pending(nowMs, 0) : stay(state)
     case 'flush':
       return onFlush(state)
     case 'tick':
