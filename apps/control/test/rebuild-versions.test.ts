@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import {
   type Compression,
   encodeManifest,
@@ -16,6 +16,7 @@ import { MemoryStore } from './support/memory-store.ts'
 
 const COMPRESSION: Compression = {
   compress: (bytes) => zstdCompressSync(bytes),
+  compressChecked: (bytes) => zstdCompressSync(bytes, { params: { [constants.ZSTD_c_checksumFlag]: 1 } }),
   decompress: (bytes, sizeBytes) => zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, sizeBytes) }),
 }
 const ATTRIBUTES = { mode: 0o644, seconds: 1, nanos: 0, xattrs: [] }

@@ -7,10 +7,10 @@ import { freeBytes } from './free-bytes.ts'
  *
  *   header   8 bytes: "SWSEG", format, encryption (0: none; others are reserved), 0
  *   frames   compressed, each with one or more chunks of file content
- *   trailer  compressed: table of frames, table of chunks, manifest part, version record
+ *   trailer  compressed, with a checksum: table of frames, table of chunks, manifest part, version record
  *   footer   16 bytes: size of the trailer, its size uncompressed (little-endian), "SWSEGEND"
  *
- * The trailer can be read alone, from the end.
+ * The trailer can be read alone, from the end. The content of a chunk is checked by its hash or, with the whole segment, by its SHA-256.
  */
 const HEADER = Uint8Array.of(0x53, 0x57, 0x53, 0x45, 0x47, 1, 0, 0)
 const FOOTER_MARK = Uint8Array.of(0x53, 0x57, 0x53, 0x45, 0x47, 0x45, 0x4e, 0x44)
@@ -32,6 +32,8 @@ export const HASH_BYTES = 16
 /** Zstandard, from the runtime. */
 export interface Compression {
   readonly compress: (bytes: Uint8Array) => Uint8Array
+  /** The same with a checksum of the content, which `decompress` checks. */
+  readonly compressChecked: (bytes: Uint8Array) => Uint8Array
   /** Throws when the result would not have exactly this size. */
   readonly decompress: (bytes: Uint8Array, sizeBytes: number) => Uint8Array
 }
@@ -113,7 +115,7 @@ export class SegmentBuilder {
   finish(last?: { readonly manifest: Uint8Array; readonly record: Uint8Array }): BuiltSegment {
     this.#closeFrame()
     const raw = this.#encodeTrailer(last)
-    const trailer = this.#compression.compress(raw)
+    const trailer = this.#compression.compressChecked(raw)
     const footer = new Uint8Array(FOOTER_BYTES)
     const view = new DataView(footer.buffer)
     view.setUint32(0, trailer.byteLength, true)

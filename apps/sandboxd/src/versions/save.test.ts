@@ -182,6 +182,25 @@ describe('a version', () => {
     expect(describeTree(join(fixture.restore(), 'workspace'))).toBe(describeTree(fixture.workspace))
   })
 
+  test('is not restored when a bit of its manifest has changed', () => {
+    using fixture = new VersionFixture()
+    fill(fixture.workspace)
+    fixture.save()
+    const [id = ''] = fixture.head?.manifests ?? []
+    const segment = fixture.store.get(id)
+    if (segment === undefined) throw new Error('Nothing was saved')
+    const { bytes, trailerBytes } = segment
+    const target = fixture.restore()
+    const before = describeTree(target)
+    for (let at = bytes.byteLength - trailerBytes; at < bytes.byteLength; at += 1) {
+      const changed = Uint8Array.from(bytes)
+      changed[at] = (changed[at] ?? 0) ^ 0x01
+      fixture.store.set(id, { bytes: changed, trailerBytes })
+      expect(() => fixture.restore(fixture.head, { target })).toThrow('Cannot read the version')
+    }
+    expect(describeTree(target)).toBe(before)
+  })
+
   test('that control did not commit is made again', () => {
     using fixture = new VersionFixture()
     fixture.save()
