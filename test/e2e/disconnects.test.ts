@@ -84,6 +84,21 @@ describeConnection('a link that carries one byte at a time', () => {
   })
 })
 
+describeConnection('a client whose connection ends without a close frame', () => {
+  test('[R14] is disconnected by the server too, and resumes', async () => {
+    await using proxy = openFaultProxy({ target: { port: sandboxd.port } })
+    await using client = runShell(sandboxd, 'cat', { port: proxy.port })
+    await client.send('before\n')
+    await client.waitFor('before')
+    // The default heartbeat would notice it after 30 seconds.
+    proxy.disconnectAll('half', 'toTarget')
+    await eventually(() => client.reconnections > 0, { what: 'the disconnect', timeoutMs: 20_000 })
+    await client.send('after\n')
+    await client.waitFor('after')
+    expect(client.text).toBe('before\nafter\n')
+  })
+})
+
 describe('a session', () => {
   test('[R1] outlives its connection and delivers the output produced meanwhile', async () => {
     await using proxy = openFaultProxy({ target: { port: sandboxd.port } })

@@ -55,8 +55,17 @@ function acceptClient({ message, closed }: ClientHandlers): {
     if (typeof data === 'string') message(data)
     else if (data instanceof ArrayBuffer) message(new Uint8Array(data))
   })
-  server.addEventListener('close', ({ code, reason }) => closed(code, reason))
-  server.addEventListener('error', () => closed(DISCONNECTED, ''))
+  const end = (code: number, reason: string): void => {
+    try {
+      // workerd keeps the connection of a client that ended without a close frame, which may still wait for output.
+      server.close(DISCONNECTED)
+    } catch {
+      // It is closed.
+    }
+    closed(code, reason)
+  }
+  server.addEventListener('close', ({ code, reason }) => end(code, reason))
+  server.addEventListener('error', () => end(DISCONNECTED, ''))
   return { socket: server, response: new Response(null, { status: 101, webSocket: client }) }
 }
 
