@@ -281,4 +281,62 @@ describe.skipIf(problem !== undefined)('agents in the workbench', () => {
     },
     TEST_MS,
   )
+
+  test(
+    'a person compares, comments and restores the files of a conversation, and undoes that',
+    async () => {
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await workbench.button('Agents').click()
+      await workbench.button('New conversation').first().click()
+      await page.getByLabel('First message').fill('write first.txt')
+      await page.getByRole('radio', { name: 'Work without asking' }).check()
+      await page.getByRole('button', { name: 'Start', exact: true }).click()
+      await page.getByText('Wrote first.txt').waitFor(WAIT)
+      await page.getByRole('status').getByText('Ready').waitFor(WAIT)
+      await tell(page, 'write second.txt')
+      await page.getByText('Wrote second.txt').waitFor(WAIT)
+      await page.getByRole('status').getByText('Ready').waitFor(WAIT)
+
+      const changed = page.locator('.patch-path')
+      await page.getByRole('button', { name: 'Changes' }).click()
+      await changed.getByText('second.txt').waitFor(WAIT)
+      expect(await changed.allTextContents()).toEqual(['second.txt'])
+      await page.getByLabel('Changes since').selectOption({ label: 'Message: write first.txt' })
+      await changed.getByText('first.txt').waitFor(WAIT)
+      expect(await changed.allTextContents()).toContain('second.txt')
+      const second = page.locator('.patch-file', { hasText: 'second.txt' })
+      await second.getByRole('button', { name: 'Comment on line 2' }).click(WAIT)
+      await page.locator('.patch-comment textarea').fill('Say moon')
+      await workbench.button('Add comment').click()
+      await shoot(workbench, 'changes')
+      expect(await findViolations(workbench)).toEqual([])
+      await workbench.button('Send 1 comment').click()
+      await page.getByRole('button', { name: 'Transcript' }).click()
+      await page.locator('.own-message', { hasText: 'second.txt:2: Say moon' }).waitFor(WAIT)
+      await page.getByRole('status').getByText('Ready').waitFor(WAIT)
+
+      const files = async (): Promise<string> => {
+        const { sandboxes } = (await (await fixture.host.fetch('/api/sandboxes')).json()) as {
+          readonly sandboxes: readonly { readonly id: string }[]
+        }
+        const tree = await fixture.host.fetch(`/api/workspaces/${sandboxes[0]?.id ?? ''}/tree?path=.`)
+        return await tree.text()
+      }
+      const message = page.locator('.own-message', { hasText: 'write second.txt' })
+      await message.getByRole('button', { name: 'Restore files' }).click()
+      await shoot(workbench, 'restore')
+      await page.getByRole('dialog').getByRole('button', { name: 'Restore files' }).click()
+      await page.getByText('restored the files to before “write second.txt”').waitFor(WAIT)
+      expect(await files()).not.toContain('second.txt')
+      await page.reload()
+      await page.getByRole('button', { name: 'Undo' }).click(WAIT)
+      await page.getByRole('dialog').getByRole('button', { name: 'Restore files' }).click()
+      await page.getByText('undid the restore of the files').waitFor(WAIT)
+      expect(await files()).toContain('second.txt')
+      await shoot(workbench, 'restored')
+      expect(workbench.errors).toEqual([])
+    },
+    TEST_MS,
+  )
 })

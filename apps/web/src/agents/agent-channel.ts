@@ -1,3 +1,4 @@
+import type { RestoreTarget } from '../api/conversations.ts'
 import type { RequestAnswer } from '../api/runs.ts'
 
 /** What a transcript does at the server. */
@@ -6,4 +7,6 @@ export interface AgentChannel {
   readonly answer: (requestId: string, answer: RequestAnswer) => Promise<void>
   /** A tool can be allowed for all further calls. */
   readonly canAllowAlways: boolean
+  /** Asks whether to restore the files, and does it. */
+  readonly restore?: (target: RestoreTarget) => void
 }

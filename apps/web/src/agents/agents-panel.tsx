@@ -27,6 +27,7 @@ const CONVERSATION_DOTS: Readonly<Record<Conversation['state'], string>> = {
   starting: 'creating',
   working: 'running',
   awaiting: 'creating',
+  restoring: 'creating',
 }
 
 interface Shown {

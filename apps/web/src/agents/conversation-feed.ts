@@ -7,6 +7,7 @@ import {
   type ConversationState,
   readFrame,
   type Received,
+  type RestorePoints,
   type SandboxStatus,
 } from './conversation-frames.ts'
 import { FrameQueue } from './frame-queue.ts'
@@ -33,6 +34,7 @@ export interface FeedState {
   readonly files: string
   /** Undefined until the server has said it. */
   readonly conversation: ConversationState | undefined
+  readonly points: RestorePoints
 }
 
 export interface FeedOptions {
@@ -56,6 +58,7 @@ export class ConversationFeed {
     sandbox: 'disconnected',
     files: '',
     conversation: undefined,
+    points: { versions: new Map(), canUndo: false, problem: null },
   })
   readonly #transcript = new Transcript()
   readonly #shown = createStore<TranscriptState>(this.#transcript.state)
@@ -222,6 +225,8 @@ export class ConversationFeed {
         return this.#set({ sandbox: received.status })
       case 'files':
         return this.#set({ files: received.status })
+      case 'restore_points':
+        return this.#set({ points: received.points })
       case 'acknowledged':
         return this.unsent.remove(received.id)
       case 'refused':

@@ -14,6 +14,7 @@ export type Received =
   | { readonly kind: 'state'; readonly state: ConversationState }
   | { readonly kind: 'connection'; readonly status: SandboxStatus }
   | { readonly kind: 'files'; readonly status: string }
+  | { readonly kind: 'restore_points'; readonly points: RestorePoints }
   | { readonly kind: 'acknowledged'; readonly id: string }
   /** The frame with this id was refused. */
   | { readonly kind: 'refused'; readonly id: string | undefined; readonly message: string }
@@ -32,13 +33,29 @@ export interface ConversationState {
   readonly allowedTools: readonly string[]
 }
 
+/** Files to which the workspace can be restored. */
+export interface RestorePoints {
+  /** Versions of the files, by the message before which they were saved; oldest first. */
+  readonly versions: ReadonlyMap<string, number>
+  readonly canUndo: boolean
+  /** Why the files were not saved for the last message: a code, or null. */
+  readonly problem: string | null
+}
+
 export interface WaitingMessage {
   readonly id: string
   readonly text: string
   readonly by: string
 }
 
-const ACTIVITIES: readonly string[] = ['new', 'idle', 'starting', 'working', 'awaiting'] satisfies Activity[]
+const ACTIVITIES: readonly string[] = [
+  'new',
+  'idle',
+  'starting',
+  'working',
+  'awaiting',
+  'restoring',
+] satisfies Activity[]
 const STATUSES: readonly string[] = ['connecting', 'connected', 'disconnected'] satisfies SandboxStatus[]
 
 function isFields(value: unknown): value is Fields {
@@ -95,6 +112,8 @@ function readLive(frame: Fields): Received | undefined {
     }
     case 'session_status':
       return { kind: 'files', status: textAt(frame, 'status') }
+    case 'restore_points':
+      return { kind: 'restore_points', points: readPoints(frame) }
     case 'message_ack':
       return { kind: 'acknowledged', id: textAt(frame, 'id') }
     case 'error': {
@@ -131,6 +150,20 @@ function readState(frame: Fields): Received | undefined {
   }
 }
 
+function readPoints(frame: Fields): RestorePoints {
+  const turns = listAt(frame, 'turns')
+  const versions = turns.flatMap((turn): [string, number][] => {
+    const version = optionalNumber(turn, 'version')
+    return version === null ? [] : [[textAt(turn, 'message'), version]]
+  })
+  const problem = textAt(turns.at(-1) ?? {}, 'problem')
+  return {
+    versions: new Map(versions),
+    canUndo: frame['canUndo'] === true,
+    problem: problem === '' ? null : problem,
+  }
+}
+
 function readPartial(message: Fields): Received | undefined {
   // Agents that help the agent write at the same time.
   if (typeof message['parent_tool_use_id'] === 'string') return undefined
@@ -157,6 +190,14 @@ function toEvent(frame: Fields): TranscriptEntry['event'] | undefined {
       }
     case 'message_dropped':
       return { type: 'message_dropped', id: textAt(frame, 'id'), problem: textAt(frame, 'message') }
+    case 'files_restored': {
+      const { message } = frame
+      return {
+        type: 'files_restored',
+        message: typeof message === 'string' ? message : null,
+        by: textAt(frame, 'byName'),
+      }
+    }
     case 'sdk_message':
       return toContent(fieldsAt(frame, 'message'))
     case 'agent_event':

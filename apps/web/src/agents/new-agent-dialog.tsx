@@ -210,7 +210,7 @@ export function NewAgentDialog({
           <span>{texts.interactive}</span>
         </label>
       )}
-      {isRun && agents.length > 1 && (
+      {agents.length > 1 && (
         <label className="field">
           <span>{texts.agent}</span>
           <select value={form.agent} onChange={(event) => change({ agent: event.target.value })}>

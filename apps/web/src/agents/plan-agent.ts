@@ -52,6 +52,7 @@ export function planAgent(form: AgentForm): AgentPlan {
     ...(form.where === 'repo' ? { repo, ...(ref === '' ? {} : { ref }) } : {}),
     ...(form.where === 'sandbox' && form.sandbox !== undefined ? { sandbox: form.sandbox } : {}),
     ...(model === '' ? {} : { model }),
+    ...(form.agent === '' ? {} : { agent: form.agent }),
     permission: form.permission,
   }
   if (form.kind === 'conversation')
@@ -65,7 +66,6 @@ export function planAgent(form: AgentForm): AgentPlan {
     run: {
       task,
       ...common,
-      ...(form.agent === '' ? {} : { agent: form.agent }),
       interactive: form.isInteractive,
       ...(budget === '' ? {} : { limits: { budgetUsd } }),
       keep: true,

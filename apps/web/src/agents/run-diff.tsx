@@ -1,21 +1,14 @@
 import { type ReactElement, useEffect, useState } from 'react'
 import { readRunDiff, type Run, sendMessage } from '../api/runs.ts'
-import { IconButton } from '../shell/icon.tsx'
 import { useParts } from '../state/context.ts'
 import { formatFailure } from '../state/workbench.ts'
 import { agentTexts } from '../texts/agents.ts'
-import {
-  formatComments,
-  type LineComment,
-  type PatchFile,
-  type PatchLine,
-  splitPatch,
-} from './patch-files.ts'
+import { formatComments, type LineComment, type PatchFile, splitPatch } from './patch-files.ts'
+import { PatchLines } from './patch-lines.tsx'
 
 const { diff: texts } = agentTexts
 
 const MAX_SHOWN_FILES = 200
-const MAX_SHOWN_LINES = 5_000
 
 type Load =
   | { readonly kind: 'loading' }
@@ -44,60 +37,6 @@ function useDiff(run: Run): Load {
   return load
 }
 
-const SIGNS = { added: '+', removed: '-', same: ' ', hunk: '', note: '' } as const
-
-function Line({
-  line: { kind, text, line },
-  onComment,
-}: {
-  readonly line: PatchLine
-  readonly onComment: (() => void) | undefined
-}): ReactElement {
-  return (
-    <div className={`patch-line patch-${kind}`}>
-      {line === undefined || onComment === undefined ? (
-        <span className="patch-number">{line}</span>
-      ) : (
-        <button type="button" className="patch-number" aria-label={texts.comment(line)} onClick={onComment}>
-          {line}
-        </button>
-      )}
-      <code>{`${SIGNS[kind]}${text}`}</code>
-    </div>
-  )
-}
-
-function CommentForm({
-  line,
-  onDone,
-}: {
-  readonly line: number
-  readonly onDone: (text: string | undefined) => void
-}): ReactElement {
-  const [text, setText] = useState('')
-  return (
-    <form
-      className="patch-comment"
-      onSubmit={(event) => {
-        event.preventDefault()
-        onDone(text.trim() === '' ? undefined : text.trim())
-      }}
-    >
-      <textarea
-        autoFocus
-        rows={2}
-        value={text}
-        aria-label={texts.comment(line)}
-        onChange={(event) => setText(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key === 'Escape') onDone(undefined)
-        }}
-      />
-      <button type="submit">{texts.add}</button>
-    </form>
-  )
-}
-
 function FileDiff({
   file,
   comments,
@@ -105,50 +44,15 @@ function FileDiff({
 }: {
   readonly file: PatchFile
   readonly comments: readonly LineComment[]
-  /** Undefined: the agent takes no comments any more. */
-  readonly change: ((comments: readonly LineComment[]) => void) | undefined
+  readonly change: (comments: readonly LineComment[]) => void
 }): ReactElement {
-  const [open, setOpen] = useState<number>()
-  const { path, lines, added, removed } = file
-  const isOn = (comment: LineComment, { line, kind }: PatchLine): boolean =>
-    comment.path === path && comment.line === line && comment.isOld === (kind === 'removed')
+  const { path, added, removed } = file
   return (
     <details className="patch-file" open>
       <summary>
         <span className="patch-path">{path}</span> <ins>{`+${added}`}</ins> <del>{`-${removed}`}</del>
       </summary>
-      <div className="patch-lines" tabIndex={0} role="group" aria-label={path}>
-        {lines.slice(0, MAX_SHOWN_LINES).map((line, at) => (
-          <div key={at}>
-            <Line line={line} onComment={change === undefined ? undefined : () => setOpen(at)} />
-            {comments
-              .filter((comment) => isOn(comment, line))
-              .map((comment) => (
-                <p key={comment.text} className="patch-comment">
-                  <span>{comment.text}</span>
-                  <IconButton
-                    icon="close"
-                    label={texts.remove}
-                    onClick={() => change?.(comments.filter((other) => other !== comment))}
-                  />
-                </p>
-              ))}
-            {open === at && line.line !== undefined && (
-              <CommentForm
-                line={line.line}
-                onDone={(text) => {
-                  setOpen(undefined)
-                  if (text !== undefined)
-                    change?.([
-                      ...comments,
-                      { path, line: line.line ?? 0, isOld: line.kind === 'removed', text },
-                    ])
-                }}
-              />
-            )}
-          </div>
-        ))}
-      </div>
+      <PatchLines file={file} comments={comments} change={change} />
     </details>
   )
 }

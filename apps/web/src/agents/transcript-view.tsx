@@ -9,6 +9,15 @@ import type { Note, TranscriptItem, TranscriptState } from './transcript.ts'
 
 const { run: texts, notes, receipts, outcomes } = agentTexts
 
+/** Characters of a message that are quoted. */
+const QUOTED_CHARS = 80
+
+/** The beginning of a message, on one line. */
+export function excerptOf(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim()
+  return line.length > QUOTED_CHARS ? `${line.slice(0, QUOTED_CHARS).toWellFormed()}…` : line
+}
+
 function describeNote(note: Exclude<Note, { kind: 'output' }>): string {
   switch (note.kind) {
     case 'retry':
@@ -19,6 +28,8 @@ function describeNote(note: Exclude<Note, { kind: 'output' }>): string {
       return note.message
     case 'ended':
       return notes.ended(outcomes[note.status] ?? note.status)
+    case 'restored':
+      return note.text === null ? notes.undone(note.by) : notes.restored(excerptOf(note.text), note.by)
   }
 }
 
@@ -26,10 +37,12 @@ function Item({
   channel,
   item,
   isPending,
+  restore,
 }: {
   readonly channel: AgentChannel
   readonly item: TranscriptItem
   readonly isPending: boolean
+  readonly restore: Restorable
 }): ReactElement {
   switch (item.kind) {
     case 'text':
@@ -49,6 +62,18 @@ function Item({
           <p>{item.text}</p>
           <small className="dim">
             {item.receipt === null ? item.by : `${item.by} · ${item.problem ?? receipts[item.receipt]}`}
+            {restore.messages.has(item.messageId) && (
+              <>
+                {' · '}
+                <button
+                  type="button"
+                  className="link"
+                  onClick={() => channel.restore?.({ message: item.messageId })}
+                >
+                  {texts.restore}
+                </button>
+              </>
+            )}
           </small>
         </div>
       )
@@ -71,23 +96,51 @@ function Item({
             <pre tabIndex={0}>{item.note.text}</pre>
           </details>
         )
-      return <p className={`note ${item.tone}`}>{describeNote(item.note)}</p>
+      return (
+        <p className={`note ${item.tone}`}>
+          {describeNote(item.note)}
+          {restore.undo === item.id && (
+            <>
+              {' '}
+              <button type="button" className="link" onClick={() => channel.restore?.({ undo: true })}>
+                {texts.undoRestore}
+              </button>
+            </>
+          )}
+        </p>
+      )
   }
 }
 
 const NONE: ReadonlySet<string> = new Set()
+
+/** What the files can be restored to now. */
+export interface Restorable {
+  /** Ids of messages. */
+  readonly messages: ReadonlySet<string>
+  /** Item of the restore that can be undone. */
+  readonly undo: string | undefined
+}
+
+const NOT_RESTORABLE: Restorable = { messages: NONE, undo: undefined }
+
+function isRestorable(item: TranscriptItem, { messages, undo }: Restorable): boolean {
+  return item.id === undo || (item.kind === 'message' && messages.has(item.messageId))
+}
 
 /** Drawn again only when one of its items has changed. */
 const Chunk = memo(function Chunk({
   channel,
   items,
   pending,
+  restore,
   index,
   observe,
 }: {
   readonly channel: AgentChannel
   readonly items: readonly TranscriptItem[]
   readonly pending: ReadonlySet<string>
+  readonly restore: Restorable
   readonly index: number
   /** Watches the height of the element. */
   readonly observe: (index: number, element: HTMLElement) => () => void
@@ -105,6 +158,7 @@ const Chunk = memo(function Chunk({
             channel={channel}
             item={item}
             isPending={item.kind === 'request' && pending.has(item.request.requestId)}
+            restore={restore}
           />
         </div>
       ))}
@@ -120,12 +174,14 @@ export function TranscriptView({
   channel,
   task,
   transcript: { chunks, partial, pending },
+  restore = NOT_RESTORABLE,
   placeholder,
 }: {
   readonly channel: AgentChannel
   /** Shown before everything else. */
   readonly task?: string
   readonly transcript: TranscriptState
+  readonly restore?: Restorable
   /** Shown while there is nothing else; undefined: nothing. */
   readonly placeholder: string | undefined
 }): ReactElement {
@@ -212,6 +268,7 @@ export function TranscriptView({
               channel={channel}
               items={items}
               pending={isWaiting ? waiting : NONE}
+              restore={items.some((item) => isRestorable(item, restore)) ? restore : NOT_RESTORABLE}
               observe={observe}
             />
           )

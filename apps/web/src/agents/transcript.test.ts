@@ -43,8 +43,23 @@ describe('transcript', () => {
     const message = { type: 'status', status: 'message', id: 'm', text: 'Hi', by: 'ann' } as const
     const transcript = transcriptOf({ ...message, receipt: 'queued' }, { ...message, receipt: 'completed' })
     expect(itemsOf(transcript)).toEqual([
-      { id: 'message m', kind: 'message', text: 'Hi', by: 'ann', receipt: 'completed' },
+      { id: 'message m', kind: 'message', messageId: 'm', text: 'Hi', by: 'ann', receipt: 'completed' },
     ])
+  })
+
+  test('says to which message the files were restored, and which restore was the last', () => {
+    const transcript = new Transcript()
+    const events: readonly TranscriptEntry['event'][] = [
+      { type: 'user_message', id: 'm', text: 'Hi', by: 'ann' },
+      { type: 'files_restored', message: 'm', by: 'ben' },
+      { type: 'files_restored', message: null, by: 'ann' },
+    ]
+    events.forEach((event, at) => transcript.add({ seq: at + 1, event }))
+    expect(itemsOf(transcript).slice(1)).toMatchObject([
+      { id: '2', note: { kind: 'restored', text: 'Hi', by: 'ben' } },
+      { id: '3', note: { kind: 'restored', text: null, by: 'ann' } },
+    ])
+    expect(transcript.state.lastRestore).toBe('3')
   })
 
   test('has a request pending until it is answered', () => {

@@ -21,6 +21,7 @@ export type TranscriptItem = { readonly id: string } & (
     }
   | {
       readonly kind: 'message'
+      readonly messageId: string
       readonly text: string
       readonly by: string
       /** Null: not told. */
@@ -51,12 +52,15 @@ export type Note =
   | { readonly kind: 'stopping'; readonly message: string }
   | { readonly kind: 'warning'; readonly message: string }
   | { readonly kind: 'ended'; readonly status: string }
+  /** `text`: that of the message; null: the last restore was undone. */
+  | { readonly kind: 'restored'; readonly text: string | null; readonly by: string }
 
 /** What happens in a conversation, and not in a run. */
 export type ConversationEvent =
   | { readonly type: 'user_message'; readonly id: string; readonly text: string; readonly by: string }
   | { readonly type: 'message_dropped'; readonly id: string; readonly problem: string }
   | { readonly type: 'turn_ended' }
+  | { readonly type: 'files_restored'; readonly message: string | null; readonly by: string }
   | { readonly type: 'agent_error'; readonly message: string }
 
 export interface TranscriptEntry {
@@ -87,6 +91,8 @@ export interface TranscriptState {
   readonly partial: { readonly text: string; readonly isThinking: boolean } | undefined
   readonly lastSeq: number
   readonly isComplete: boolean
+  /** Item of the last restore of the files. */
+  readonly lastRestore: string | undefined
 }
 
 /** Builds the transcript of a run or conversation from its events. Events that were seen are ignored. */
@@ -104,6 +110,7 @@ export class Transcript {
   #partial: { readonly messageId: string; readonly text: string; readonly isThinking: boolean } | undefined
   #lastSeq = 0
   #isComplete = false
+  #lastRestore: string | undefined
 
   get state(): TranscriptState {
     this.#fresh.clear()
@@ -117,6 +124,7 @@ export class Transcript {
       partial: this.#partial,
       lastSeq: this.#lastSeq,
       isComplete: this.#isComplete,
+      lastRestore: this.#lastRestore,
     }
   }
 
@@ -149,6 +157,7 @@ export class Transcript {
         return this.#push({
           id: `message ${event.id}`,
           kind: 'message',
+          messageId: event.id,
           text: event.text,
           by: event.by,
           receipt: null,
@@ -162,6 +171,13 @@ export class Transcript {
       case 'turn_ended':
         this.#partial = undefined
         return
+      case 'files_restored': {
+        this.#lastRestore = id
+        const item = event.message === null ? undefined : this.#itemOf(`message ${event.message}`)
+        const text = item?.kind === 'message' ? item.text : ''
+        const note = { kind: 'restored', text: event.message === null ? null : text, by: event.by } as const
+        return this.#note(id, 'info', note)
+      }
       case 'agent_error':
         return this.#note(id, 'error', { kind: 'warning', message: event.message })
       case 'text':
@@ -233,7 +249,7 @@ export class Transcript {
         const { id: message, text, by, receipt } = status
         const key = `message ${message}`
         if (this.#at.has(key)) return this.#change(key, (item) => ({ ...item, receipt }))
-        return this.#push({ id: key, kind: 'message', text, by, receipt })
+        return this.#push({ id: key, kind: 'message', messageId: message, text, by, receipt })
       }
       case 'approval': {
         const { requestId, outcome, by } = status
@@ -280,9 +296,14 @@ export class Transcript {
     this.#at.set(item.id, [chunk, (this.#chunks[chunk]?.length ?? 1) - 1])
   }
 
+  #itemOf(id: string): TranscriptItem | undefined {
+    const at = this.#at.get(id)
+    return at === undefined ? undefined : this.#chunks[at[0]]?.[at[1]]
+  }
+
   #change(id: string, change: (item: TranscriptItem) => object): void {
     const at = this.#at.get(id)
-    const item = at === undefined ? undefined : this.#chunks[at[0]]?.[at[1]]
+    const item = this.#itemOf(id)
     if (at !== undefined && item !== undefined) this.#replace(at[0], at[1], change(item) as TranscriptItem)
   }
 

@@ -1,7 +1,7 @@
 import { request, requestJson } from './request.ts'
 
 /** What the agent of a conversation is doing. `idle`: it takes a message. */
-export type Activity = 'new' | 'idle' | 'starting' | 'working' | 'awaiting'
+export type Activity = 'new' | 'idle' | 'starting' | 'working' | 'awaiting' | 'restoring'
 
 /** A coding agent that people talk to. */
 export interface Conversation {
@@ -26,10 +26,13 @@ export interface NewConversation {
   readonly repo?: string
   readonly ref?: string
   readonly sandbox?: string
+  readonly agent?: string
   readonly model?: string
   readonly permission: 'auto' | 'ask'
   readonly budgetUsd?: number
 }
+
+export type RestoreTarget = { readonly message: string } | { readonly undo: true }
 
 function urlOf(conversation: string, tail = ''): string {
   return `/api/conversations/${encodeURIComponent(conversation)}${tail}`
@@ -53,6 +56,11 @@ export function createConversation(order: NewConversation): Promise<Conversation
 /** Repeating it with the same id sends nothing twice. */
 export async function sendFirstMessage(conversation: string, id: string, text: string): Promise<void> {
   await request(urlOf(conversation, '/messages'), { method: 'POST', json: { id, text } })
+}
+
+/** Begins to restore the files to those of the time at which a message was sent, or to undo the last restore. */
+export async function restoreConversation(conversation: string, target: RestoreTarget): Promise<void> {
+  await request(urlOf(conversation, '/restore'), { method: 'POST', json: target })
 }
 
 export async function deleteConversation(conversation: string): Promise<void> {

@@ -37,6 +37,8 @@ export interface VersionChange {
 }
 
 export interface VersionDiff {
+  readonly from: number
+  readonly to: number
   readonly changes: readonly VersionChange[]
   readonly isComplete: boolean
 }
@@ -68,8 +70,9 @@ export function forkVersion(sandbox: string, version: number, name: string): Pro
   return requestJson<Sandbox>(urlOf(sandbox, `/${version}/fork`), { method: 'POST', json: { name } })
 }
 
-export function compareVersions(sandbox: string, from: number, to: number): Promise<VersionDiff> {
-  return requestJson<VersionDiff>(urlOf(sandbox, `/${from}/diff?to=${to}`))
+/** Compares a version with a later one, by default the newest. */
+export function compareVersions(sandbox: string, from: number, to?: number): Promise<VersionDiff> {
+  return requestJson<VersionDiff>(urlOf(sandbox, `/${from}/diff${to === undefined ? '' : `?to=${to}`}`))
 }
 
 /** URL of a saved file or folder; its path begins with `workspace` or `home`. */
