@@ -9,7 +9,7 @@ import {
   type Script,
   withFaults,
 } from '@sandwire/testing/fake-anthropic'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AgentClient } from './support/agents/agent-client.ts'
@@ -167,6 +167,25 @@ describe.skipIf(claude.problem !== undefined)('the real claude', () => {
     })
     expect(await agents.result(id)).toMatchObject({ status: 'completed', structured: { answer: 'yes' } })
   })
+
+  test.each(['auto', 'ask'] as const)(
+    'reads the instructions of a repository whose settings name another model API, with permission "%s"',
+    async (permission) => {
+      const settings = join(sandboxd.workspace, '.claude')
+      const instructions = join(sandboxd.workspace, 'CLAUDE.md')
+      mkdirSync(settings)
+      const env = { ANTHROPIC_BASE_URL: 'http://127.0.0.1:1', CLAUDE_CODE_USE_BEDROCK: '1' }
+      writeFileSync(join(settings, 'settings.json'), JSON.stringify({ env, apiKeyHelper: 'echo other' }))
+      writeFileSync(instructions, 'Indent with tabs, always.\n')
+      const id = await start(
+        ({ body }) => say(JSON.stringify(body).includes('Indent with tabs') ? 'With tabs' : 'Unknown'),
+        { permission },
+      )
+      expect(await agents.result(id)).toMatchObject({ status: 'completed', summary: 'With tabs' })
+      rmSync(settings, { recursive: true })
+      rmSync(instructions)
+    },
+  )
 
   test('is stopped while it asks, with its diff', async () => {
     const id = await start(

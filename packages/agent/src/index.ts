@@ -1,7 +1,7 @@
 export * from './api.ts'
 export { AcpDriver } from './acp/acp-driver.ts'
 export { ClaudeDriver, type ClaudeDriverOptions } from './claude/claude-driver.ts'
-export { claudeCommand, claudeToolServers } from './claude/command.ts'
+export { claudeCommand, claudeSettings, claudeToolServers } from './claude/command.ts'
 export { type AgentDriver, type DriverEffect, type DriverInput, type Outcome } from './driver.ts'
 export * from './event.ts'
 export * from './journal.ts'

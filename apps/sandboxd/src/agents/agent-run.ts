@@ -8,6 +8,7 @@ import {
   type AgentView,
   ClaudeDriver,
   claudeCommand,
+  claudeSettings,
   claudeToolServers,
   type DriverEffect,
   type DriverInput,
@@ -51,17 +52,6 @@ export interface AgentRunDependencies {
   readonly randomHex: (bytes: number) => string
   readonly terminals: AgentTerminalsDependencies
   readonly log: Log
-}
-
-/** Command and environment of the agent's program. `scratch` is a folder for its temporary files. */
-function commandOf(
-  start: AgentStart,
-  scratch: string,
-  toolServers: string | undefined,
-): ReturnType<typeof claudeCommand> {
-  if (start.agent === 'claude')
-    return claudeCommand(start, { scratch, ...(toolServers === undefined ? {} : { toolServers }) })
-  return { argv: [start.program, ...(start.args ?? [])], env: { TMPDIR: scratch, ...start.env } }
 }
 
 /** One agent at work: runs its driver on a process, and stores what it emits. */
@@ -157,7 +147,7 @@ export class AgentRun {
     const scratch = asUser(() => mkdtempSync(path.join(temporaryFolder, 'agent-')))
     using stack = new DisposableStack()
     const terminals = this.#openTerminals(scratch, stack)
-    const { argv, env } = commandOf(this.#start, scratch, this.#configureTools(scratch))
+    const { argv, env } = this.#prepareCommand(scratch)
     const process = startProcess(
       { argv, cwd: workspace, env: { ...baseEnv, ...env }, mode: 'pipe', cols: 0, rows: 0 },
       {
@@ -192,12 +182,20 @@ export class AgentRun {
     return terminals
   }
 
-  /** Writes the settings of Claude's tool servers; undefined when there are none. */
-  #configureTools(scratch: string): string | undefined {
-    if (this.#toolServers.length === 0) return undefined
-    const file = path.join(scratch, 'tool-servers.json')
-    this.#deps.asUser(() => writeFileSync(file, claudeToolServers(this.#toolServers), { mode: 0o600 }))
-    return file
+  /** Command and environment of the agent's program. `scratch` is a folder for its temporary files, which gets those that the command names. */
+  #prepareCommand(scratch: string): ReturnType<typeof claudeCommand> {
+    const start = this.#start
+    if (start.agent !== 'claude')
+      return { argv: [start.program, ...(start.args ?? [])], env: { TMPDIR: scratch, ...start.env } }
+    const settings = path.join(scratch, 'settings.json')
+    const toolServers = path.join(scratch, 'tool-servers.json')
+    const hasTools = this.#toolServers.length > 0
+    const command = claudeCommand(start, { scratch, settings, ...(hasTools ? { toolServers } : {}) })
+    this.#deps.asUser(() => {
+      writeFileSync(settings, claudeSettings(command.env), { mode: 0o600 })
+      if (hasTools) writeFileSync(toolServers, claudeToolServers(this.#toolServers), { mode: 0o600 })
+    })
+    return command
   }
 
   #output(stream: 'stdout' | 'stderr', chunk: Uint8Array): void {

@@ -17,6 +17,7 @@ const ENV: Readonly<Record<string, string>> = {
   CLAUDE_CODE_ENABLE_TODO_TOOLS: '1',
   CLAUDE_CODE_ENABLE_TASKS: '0',
   ENABLE_TOOL_SEARCH: 'false',
+  CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: '1',
   /** The program refuses to skip permissions as root unless a variable says that it runs in a sandbox. */
   IS_SANDBOX: '1',
 }
@@ -32,10 +33,13 @@ export function claudeCommand(
   start: AgentStart,
   {
     scratch,
+    settings,
     toolServers,
   }: {
     /** An empty folder of the user, mode 0700. */
     readonly scratch: string
+    /** File with `claudeSettings` of the environment. */
+    readonly settings: string
     /** File that configures the tool servers of the run. */
     readonly toolServers?: string
   },
@@ -50,8 +54,12 @@ export function claudeCommand(
     '--include-partial-messages',
     '--permission-prompt-tool=stdio',
     '--strict-mcp-config',
-    // A repository's own settings could allow tools that a person should be asked about.
-    `--setting-sources=${start.permission === 'ask' ? 'user' : 'user,project'}`,
+    `--settings=${settings}`,
+    // A repository's own settings could allow tools that a person should be asked about. Its CLAUDE.md is read all the same:
+    // that of an added folder belongs to no source.
+    ...(start.permission === 'ask'
+      ? ['--setting-sources=user', '--add-dir=.']
+      : ['--setting-sources=user,project']),
     `--permission-mode=${start.permission === 'ask' ? 'default' : 'bypassPermissions'}`,
   ]
   if (toolServers !== undefined) argv.push(`--mcp-config=${toolServers}`, `--allowedTools=${READ_ONLY_TOOLS}`)
@@ -65,6 +73,18 @@ export function claudeCommand(
   if (limits.maxBudgetMicroUsd !== null)
     argv.push(`--max-budget-usd=${(limits.maxBudgetMicroUsd / 1_000_000).toFixed(6)}`)
   return { argv, env: { ...ENV, CLAUDE_CODE_TMPDIR: scratch, ...start.env } }
+}
+
+/** Model APIs other than the gateway's that settings of a repository may choose. */
+const OTHER_APIS: Readonly<Record<string, string>> = {
+  CLAUDE_CODE_USE_BEDROCK: '',
+  CLAUDE_CODE_USE_VERTEX: '',
+  CLAUDE_CODE_USE_FOUNDRY: '',
+}
+
+/** The file that `--settings` names: the environment of the run, which the settings of a repository would replace otherwise. */
+export function claudeSettings(env: Readonly<Record<string, string>>): string {
+  return JSON.stringify({ env: { ...OTHER_APIS, ...env } })
 }
 
 /** The file that `--mcp-config` names. */
