@@ -92,6 +92,9 @@ test.skipIf(claude.problem !== undefined)(
       expect(screen).toContain('uid=1000')
       expect(screen).not.toContain('ANTHROPIC')
       expect([diff, events, JSON.stringify(run), host.output()].join('\n')).not.toContain(CANARY)
+      // Its diff may be in the store of versions.
+      const deleted = await host.fetch(`/api/runs/${id}`, { method: 'DELETE', headers: host.headers })
+      expect(deleted.status).toBe(204)
       await host.stop()
       // Databases, logs, disk images and everything else that the server keeps.
       const found = Bun.spawnSync(['grep', '-rla', CANARY, data, '--exclude-dir=agents'])

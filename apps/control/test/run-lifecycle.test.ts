@@ -7,6 +7,7 @@ import { openDiffStore } from '../src/run/diff-store.ts'
 import { RunLifecycle, type RunSandbox } from '../src/run/lifecycle.ts'
 import type { RunRecord } from '../src/run/record.ts'
 import { RunStore } from '../src/run/store.ts'
+import { MemoryStore } from './support/memory-store.ts'
 import { sqlOf } from './support/bun-sql.ts'
 import { FakeAgent } from './support/fake-agents.ts'
 
@@ -212,4 +213,19 @@ test('a large diff is kept in chunks and read back exactly', async () => {
   expect(await new Response(await packs.read()).text()).toBe('pack')
   expect(await diffs.write(new Blob(['small']).stream())).toBe(5)
   expect(await new Response(await diffs.read()).text()).toBe('small')
+})
+
+test('a large diff and its pack are kept in the store of versions, and deleted from it', async () => {
+  const environment = new FaultyEnvironment(1, 0)
+  const segments = new MemoryStore()
+  const large = new Uint8Array(2_500_000).fill(1)
+  for (const file of ['patch', 'pack'] as const) {
+    const diffs = openDiffStore(RUN, environment.store, segments, file)
+    expect(await diffs.write(new Blob([large]).stream())).toBe(large.length)
+    expect((await new Response(await diffs.read()).arrayBuffer()).byteLength).toBe(large.length)
+  }
+  expect(segments.objects.size).toBe(2)
+  for (const file of ['patch', 'pack'] as const)
+    await openDiffStore(RUN, environment.store, segments, file).delete()
+  expect(segments.objects.size).toBe(0)
 })

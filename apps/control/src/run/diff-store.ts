@@ -11,10 +11,10 @@ const CHUNK_BYTES = 1024 * 1024
 /** Largest diff that is kept. Without a store it is in the object's database. */
 const MAX_DIFF_BYTES = 64 * 1024 * 1024
 
-/** Positions of the chunks of each file in the database. */
+/** Positions of the chunks of each file in the database, and what follows the run's name in its key in the store. */
 const RANGES = {
   patch: { from: 0, to: Number.MAX_SAFE_INTEGER, suffix: '' },
-  pack: { from: -(2 ** 40), to: 0, suffix: '.pack' },
+  pack: { from: -(2 ** 40), to: 0, suffix: 'pack' },
 } as const
 
 /** Keeps the diff of a run, as a patch or as a pack, after its sandbox is gone. */

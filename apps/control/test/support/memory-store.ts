@@ -1,3 +1,4 @@
+import { isStoreKey } from '@sandwire/internal-api'
 import { type ByteRange, type SegmentStore, storeUnavailable } from '../../src/versions/segment-store.ts'
 
 /** A store of segments in memory. */
@@ -6,19 +7,19 @@ export class MemoryStore implements SegmentStore {
   isFailing = false
 
   async put(key: string, body: ReadableStream | Uint8Array<ArrayBuffer>): Promise<void> {
-    this.#check()
+    this.#check(key)
     this.objects.set(key, await new Response(body).bytes())
   }
 
   async get(key: string, range?: ByteRange): Promise<ReadableStream | undefined> {
-    this.#check()
+    this.#check(key)
     const bytes = this.objects.get(key)
     if (bytes === undefined) return undefined
     return new Response(bytes.slice(range?.start ?? 0, range?.end ?? bytes.byteLength)).body ?? undefined
   }
 
   async delete(key: string): Promise<void> {
-    this.#check()
+    this.#check(key)
     this.objects.delete(key)
   }
 
@@ -28,7 +29,8 @@ export class MemoryStore implements SegmentStore {
     return keys.toSorted().slice(0, 2)
   }
 
-  #check(): void {
+  #check(key?: string): void {
     if (this.isFailing) throw storeUnavailable('it fails')
+    if (key !== undefined && !isStoreKey(key)) throw storeUnavailable('the key is malformed')
   }
 }
