@@ -211,6 +211,7 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     const started = await copy.fetch('/api/sandboxes/dev/start', { method: 'POST' })
     // With root, both would run with the same user ids.
     expect(started.ok).toBe(isNobody)
+    if (!isNobody) expect(await started.text()).toContain('it runs from another data folder')
     expect((await copy.fetch('/api/sandboxes/dev', { method: 'DELETE' })).status).toBe(204)
     await copy.stop()
     await client.send('two\n')

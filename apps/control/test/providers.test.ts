@@ -104,6 +104,8 @@ describe('the host provider', () => {
       () => Response.json({ error: { code: 'bad_request', message: 'RAW', extra: 1 } }, { status: 400 }),
       () => Response.json({ error: { code: 'bad_request', message: 'RAW' } }, { status: 400 }),
       () =>
+        Response.json({ error: { code: 'x', message: 'RAW', start_failure: 'RAW /etc' } }, { status: 502 }),
+      () =>
         Response.json({ id: ID, state: 'running', address: 'http://evil.example', epoch: 'x', startedMs: 1 }),
       () => Response.json({ id: '1'.repeat(32), state: 'absent' }),
       () => new Response('x'.repeat(100_000)),

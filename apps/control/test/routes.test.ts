@@ -283,12 +283,30 @@ describe('a sandbox over the API', () => {
     expect((await control.fetch('/api/sandboxes/truth', { method: 'DELETE' })).status).toBe(204)
   })
 
-  test('reports a failed start and can be started again', async () => {
+  test('reports why a start failed, in words of its own, and can be started again', async () => {
+    let error: object = {
+      code: 'sandbox_failed',
+      message: 'RAW',
+      request_id: 'r',
+      start_failure: 'ids_in_use',
+    }
     control.host.intercept = (request) =>
-      request.method === 'PUT'
-        ? Response.json({ error: { code: 'sandbox_failed', message: 'x', request_id: 'r' } }, { status: 502 })
-        : undefined
-    expect((await post('/api/sandboxes', { name: 'weak' })).status).toBe(502)
+      request.method === 'PUT' ? Response.json({ error }, { status: 502 }) : undefined
+    const response = await post('/api/sandboxes', { name: 'weak' })
+    expect([response.status, await json(response)]).toMatchObject([
+      502,
+      {
+        error: {
+          message: expect.stringMatching(/^Cannot start the sandbox: it runs from another data folder/),
+        },
+      },
+    ])
+    expect(await json(await control.fetch('/api/sandboxes/weak'))).toMatchObject({
+      state: 'failed',
+      reason: 'ids_in_use',
+    })
+    error = { code: 'sandbox_failed', message: 'RAW', request_id: 'r' }
+    expect((await post('/api/sandboxes/weak/start')).status).toBe(502)
     expect(await json(await control.fetch('/api/sandboxes/weak'))).toMatchObject({
       state: 'failed',
       reason: 'sandbox_failed',

@@ -1,10 +1,12 @@
 import {
   decodeSandboxStatus,
   DISK_FULL,
+  explainStartFailure,
   MAX_SLOTS,
   type HostHealth,
   type SandboxStatus,
   parseSlotAddress,
+  StartFailure,
   type StartSpec,
 } from '@sandwire/internal-api'
 import { type ErrorCode, SandwireError, schema, type StopReason } from '@sandwire/protocol'
@@ -55,6 +57,7 @@ const errorSchema = schema.record({
     request_id: schema.optional(schema.text(128)),
     full_disk: schema.optional(schema.text(4096)),
     missing_file: schema.optional(schema.text(4096)),
+    start_failure: schema.optional(schema.text(64, /^\w+$/)),
   }),
 })
 
@@ -97,6 +100,11 @@ function missingFiles(file: string): SandwireError {
     'files_missing',
     `Cannot start the sandbox: its files are missing, "${file}" in the data folder of the server. The operator can mount the disk that holds them or restore a backup`,
   )
+}
+
+function failedStart(reason: string): SandwireError {
+  const message = `Cannot start the sandbox: ${explainStartFailure(reason)}`
+  return new SandwireError('sandbox_failed', message, { cause: new StartFailure(reason) })
 }
 
 /** Runs sandboxes on this machine through the host API. */
@@ -237,8 +245,9 @@ export class HostProvider implements Provider {
     if (response.ok) return response
     const failure = errorSchema.decode(await readBoundedJson(response, MAX_RESPONSE_BYTES, signal))
     if (failure === undefined) throw unavailable(`it responded with ${response.status}`)
-    const { code: hostCode, full_disk, missing_file } = failure.error
+    const { code: hostCode, full_disk, missing_file, start_failure } = failure.error
     if (missing_file !== undefined) throw missingFiles(missing_file)
+    if (start_failure !== undefined) throw failedStart(start_failure)
     const { code, message } =
       (Object.hasOwn(HOST_CODES, hostCode) ? HOST_CODES[hostCode] : undefined) ?? FAILED
     throw new SandwireError(code, full_disk === undefined ? message : `${FAILED.message}: ${DISK_FULL}`)

@@ -1,5 +1,5 @@
 import { KeyedSerializer } from '@sandwire/async'
-import type { SandboxStatus, StartSpec } from '@sandwire/internal-api'
+import { StartFailure, type SandboxStatus, type StartSpec } from '@sandwire/internal-api'
 import { type ErrorCode, SandwireError, type StopReason } from '@sandwire/protocol'
 import { signInEnded } from '../auth/identity.ts'
 import { settingsWithin } from '../ceilings/ceilings.ts'
@@ -398,7 +398,7 @@ export class SandboxLifecycle {
       const error = SandwireError.from(caught)
       await this.apply({
         type: 'startFailed',
-        reason: error.code,
+        reason: error.cause instanceof StartFailure ? error.cause.reason : error.code,
         isUncertain: UNCERTAIN_CODES.includes(error.code),
       })
       throw error

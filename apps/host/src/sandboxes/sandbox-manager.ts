@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { KeyedSerializer, raceTimeout } from '@sandwire/async'
-import { DISK_FULL, type SandboxStatus, type StartSpec } from '@sandwire/internal-api'
+import { explainStartFailure, StartFailure, type SandboxStatus, type StartSpec } from '@sandwire/internal-api'
 import { SandwireError, type StopReason } from '@sandwire/protocol'
 import type { Admission, DiskGuard } from '../disk/disk-guard.ts'
 import { FullDisk, isDiskFull, MissingFile } from '../data/folder-problem.ts'
@@ -365,29 +365,13 @@ export function createSandboxManager(options: SandboxManagerOptions): SandboxMan
   return new SupervisedSandboxManager(options)
 }
 
-/** Explains why a start failed. Paths and causes are in the log of the sandbox, not in the message. */
-const EXPLANATIONS: Readonly<Record<string, string>> = {
-  bad_spec: 'its supervisor has another version',
-  data_disk_full: DISK_FULL,
-  disk_full: 'its disk is full',
-  egress_failed: 'its egress proxy could not be opened',
-  gateway_failed: 'its socket to the credential gateway could not be opened',
-  ids_in_use: 'it runs from another data folder, of which this one is a copy; stop it there first',
-  late: 'it took too long',
-  launch_failed: 'it could not be launched',
-  not_ready: 'sandboxd was not ready in time',
-  oom: 'it ran out of memory',
-  prepare_failed: 'its files could not be prepared',
-  slot_failed: 'its socket could not be published',
-  stopped: 'it was stopped meanwhile',
-  supervisor_failed: 'its supervisor failed',
-  supervisor_lost: 'its supervisor died',
-}
-
-/** The error for a start that failed for this reason. */
-function failed(name: string, reason: string, cause?: Error): SandwireError {
-  const explanation = Object.hasOwn(EXPLANATIONS, reason)
-    ? EXPLANATIONS[reason]
-    : `sandboxd ended with "${reason}" before it was ready`
-  return new SandwireError('sandbox_failed', `Cannot start sandbox "${name}": ${explanation}`, { cause })
+/** The error for a start that failed for this reason. Paths and causes are in the log of the sandbox, not in the message. */
+function failed(name: string, reason: string, cause: Error = new StartFailure(reason)): SandwireError {
+  return new SandwireError(
+    'sandbox_failed',
+    `Cannot start sandbox "${name}": ${explainStartFailure(reason)}`,
+    {
+      cause,
+    },
+  )
 }
