@@ -52,6 +52,15 @@ class Conversation {
     this.event({ type: 'awaiting_input', kind: 'message', requestId: 't', prompt: '', deadlineMs: null })
   }
 
+  /** Ids of messages that the agent does not get. */
+  get dropped(): string[] {
+    return this.effects.flatMap((effect) =>
+      effect.kind === 'append' && effect.entry.frame.type === 'message_dropped'
+        ? [effect.entry.frame.id]
+        : [],
+    )
+  }
+
   get messages(): string[] {
     return this.effects.flatMap((effect) =>
       effect.kind === 'append' && effect.entry.frame.type === 'user_message'
@@ -125,6 +134,33 @@ describe('messages that wait for the end of the turn', () => {
       conversation.frame({ type: 'message', content: 'x', id: `m${count}`, whenIdle: true })
     expect([conversation.waiting.length, conversation.errors]).toEqual([100, ['rate_limited']])
   })
+})
+
+test('a resting agent works as soon as it has been sent a message, and a stop drops that', () => {
+  const conversation = new Conversation()
+  conversation.endTurn()
+  conversation.on({ type: 'seen', run: 'c-1', agent: 'idle', lastSeq: 4 })
+  conversation.on({ type: 'pinned', isPinned: false })
+  expect([conversation.state.activity, conversation.state.work(1)]).toEqual(['idle', undefined])
+  conversation.frame({ type: 'message', content: 'a', id: 'a' })
+  expect([conversation.state.activity, conversation.state.work(1)?.kind]).toEqual(['working', 'deliver'])
+  conversation.frame({ type: 'interrupt' })
+  expect([conversation.dropped, conversation.state.work(1)?.kind]).toEqual([['a'], 'interrupt'])
+  // An agent that has nothing to do is told so, too: it may just have got the message.
+  conversation.on({ type: 'interrupted', run: 'c-1' })
+  conversation.on({ type: 'opened', run: 'c-1' })
+  conversation.on({ type: 'seen', run: 'c-1', agent: 'idle', lastSeq: 4 })
+  expect(conversation.state.activity).toBe('idle')
+})
+
+test('an agent that waited works as soon as it was answered', () => {
+  const conversation = new Conversation()
+  conversation.ask('r', 'Write')
+  expect(conversation.state.activity).toBe('awaiting')
+  conversation.event({ type: 'status', status: 'state', state: 'awaiting' })
+  conversation.on({ type: 'seen', run: 'c-1', agent: 'awaiting', lastSeq: 4 })
+  conversation.frame({ type: 'permission_response', requestId: 'r', decision: 'allow' })
+  expect(conversation.state.activity).toBe('working')
 })
 
 test('a stop while the program starts drops its message and ends the program', () => {

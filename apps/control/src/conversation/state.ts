@@ -257,23 +257,24 @@ export class ConversationState {
     }
   }
 
-  /** Ends the turn. Messages that wait for its end stay. */
+  /** Ends the turn, and drops messages that the agent does not have yet. Messages that wait for its end stay. */
   #interrupt(): void {
     const { link, queue } = this.#draft.state
     switch (link.kind) {
       case 'none':
         return
       case 'starting':
-        this.#draft.set({ link: { kind: 'none' }, ended: [...this.#draft.state.ended, link.run], queue: [] })
-        for (const { id } of queue) this.#draft.canceled(id)
+        this.#draft.set({ link: { kind: 'none' }, ended: [...this.#draft.state.ended, link.run] })
         break
       case 'resting':
-        if (link.agent !== 'awaiting') return
+        if (link.agent !== 'awaiting' && queue.length === 0) return
         this.#draft.set({ wantsInterrupt: true })
         break
       case 'working':
         this.#draft.set({ wantsInterrupt: true })
     }
+    this.#draft.set({ queue: [] })
+    for (const { id } of queue) this.#draft.canceled(id)
     this.#draft.set({ isPaused: this.#draft.state.waiting.length > 0 })
   }
 

@@ -82,12 +82,13 @@ function workAtAgent(
   return isAtRest(link.agent) && link.lookedSeq !== link.seq ? { kind: 'look', run } : undefined
 }
 
-export function activityOf({ link, isStarted, requests, restore }: ConversationSnapshot): Activity {
+export function activityOf({ link, isStarted, requests, restore, queue }: ConversationSnapshot): Activity {
   if (restore !== null) return 'restoring'
   if (link.kind === 'starting') return 'starting'
   if (link.kind === 'none') return isStarted ? 'idle' : 'new'
   if (requests.some(({ answer }) => answer === null)) return 'awaiting'
-  return link.kind === 'working' ? 'working' : 'idle'
+  // A resting agent is about to get messages and answers.
+  return link.kind === 'working' || queue.length > 0 || requests.length > 0 ? 'working' : 'idle'
 }
 
 export function sandboxStatusOf({ link }: ConversationSnapshot): SandboxStatus {
