@@ -17,7 +17,14 @@ describe('frames of browsers', () => {
     for (const frame of FRAMES) expect(decodeClientFrame(JSON.stringify(frame)) as object).toEqual(frame)
   })
 
-  test('with unknown types, fields or values are refused', () => {
+  test('may have further fields, and null for absent ones', () => {
+    for (const frame of FRAMES) {
+      const more = { id: null, systemPrompt: null, modifiedInput: null, timestamp: 5, by: 'root', ...frame }
+      expect(decodeClientFrame(JSON.stringify(more)) as object).toEqual(frame)
+    }
+  })
+
+  test('with unknown types or values are refused', () => {
     for (const frame of [
       {},
       [],
@@ -26,7 +33,6 @@ describe('frames of browsers', () => {
       { type: 'message' },
       { type: 'message', content: 5 },
       { type: 'message', content: 'x', id: 'a b' },
-      { type: 'message', content: 'x', by: 'root' },
       { type: 'message', content: 'x'.repeat(70_000) },
       { type: 'permission_response', requestId: 'r', decision: 'maybe' },
       { type: 'ask_user_answer', requestId: 'r', answers: ['A'] },

@@ -18,8 +18,25 @@ const opaque: schema.Schema<OpaqueJson> = {
   describe: 'object',
 }
 
+/** A frame of browsers. Clients of an earlier server send further fields, and null for absent ones: they are ignored. */
+function frame<const F extends Parameters<typeof schema.record>[0]>(
+  fields: F,
+): schema.Schema<schema.RecordOf<F>> {
+  const { decode, describe } = schema.record(fields)
+  return {
+    decode: (raw) => {
+      if (typeof raw !== 'object' || raw === null) return undefined
+      const known = Object.entries(raw).filter(
+        ([name, value]) => value !== null && Object.hasOwn(fields, name),
+      )
+      return decode(Object.fromEntries(known))
+    },
+    describe,
+  }
+}
+
 /** Frames that browsers send. `start`, `message` and the two answers are those of an earlier server. */
-const start = schema.record({
+const start = frame({
   type: schema.literal('start'),
   /** Repeats the query; not used. */
   sessionId: optionalText(256),
@@ -31,7 +48,7 @@ const start = schema.record({
   content: optionalText(MAX_MESSAGE_CHARS),
   id: schema.optional(requestId),
 })
-const message = schema.record({
+const message = frame({
   type: schema.literal('message'),
   content: schema.text(MAX_MESSAGE_CHARS),
   /** Repeating the frame with it stores nothing a second time. */
@@ -40,15 +57,15 @@ const message = schema.record({
   whenIdle: schema.optional(schema.bool),
 })
 /** Changes a message that waits for the end of the turn. */
-const messageEdit = schema.record({
+const messageEdit = frame({
   type: schema.literal('message_edit'),
   id: requestId,
   content: schema.text(MAX_MESSAGE_CHARS),
 })
-const messageRemove = schema.record({ type: schema.literal('message_remove'), id: requestId })
+const messageRemove = frame({ type: schema.literal('message_remove'), id: requestId })
 /** Gives the agent a waiting message without waiting for the end of the turn. */
-const messageNow = schema.record({ type: schema.literal('message_now'), id: requestId })
-const permissionResponse = schema.record({
+const messageNow = frame({ type: schema.literal('message_now'), id: requestId })
+const permissionResponse = frame({
   type: schema.literal('permission_response'),
   requestId,
   decision: schema.oneOf(['allow', 'deny']),
@@ -62,16 +79,16 @@ const permissionResponse = schema.record({
   always: schema.optional(schema.bool),
 })
 /** Ask again before calls of a tool that was always allowed. */
-const forgetTool = schema.record({ type: schema.literal('forget_tool'), toolName: schema.text(256) })
-const askUserAnswer = schema.record({
+const forgetTool = frame({ type: schema.literal('forget_tool'), toolName: schema.text(256) })
+const askUserAnswer = frame({
   type: schema.literal('ask_user_answer'),
   requestId,
   answers: schema.dictionary(16, /^[^]{1,4096}$/, schema.text(MAX_MESSAGE_CHARS)),
 })
 /** Ends the agent's turn; it keeps its conversation. */
-const interrupt = schema.record({ type: schema.literal('interrupt') })
+const interrupt = frame({ type: schema.literal('interrupt') })
 /** Ends the agent's program; the next message starts it again. */
-const close = schema.record({ type: schema.literal('close') })
+const close = frame({ type: schema.literal('close') })
 
 export type ClientFrame =
   | schema.Decoded<typeof start>
