@@ -289,3 +289,10 @@ describe('GET /attach', () => {
     expect(status.error.message).toContain('no such folder')
   })
 })
+
+test('answers a request that waits for changes of files at its end, however long it is', async () => {
+  const before = await json('/versions/changes')
+  // Bun ends a silent request after 8 to 12 s unless it is told otherwise.
+  const waited = await json(`/versions/changes?known=${String(before.body['changes'])}&wait=13`)
+  expect(waited).toEqual(before)
+})

@@ -209,8 +209,8 @@ class App {
         return this.#attach.attach(call, caller)
       }
       if (this.#events.handles(call.request, pathname)) return this.#events.upgrade(call, caller)
-      // Streams of events may be silent for long.
-      if (pathname.startsWith('/agents/')) call.server.timeout(call.request, 0)
+      // Streams of events may be silent for long, and so may control's requests to save and restore files, which it limits itself.
+      if (/^\/(agents|versions)\//.test(pathname)) call.server.timeout(call.request, 0)
       if (pathname.startsWith('/workspace/')) call.server.timeout(call.request, WORKSPACE_IDLE_SECONDS)
       const { request, url, requestId } = call
       const response = await this.#api.handle({ request, url, caller, requestId })
