@@ -57,7 +57,6 @@ test('/metrics counts why the server was not ready', async () => {
   })
   const check = async (): Promise<string> => {
     nowMs += FRESH_MS
-    await app.request('/readyz')
     return (await app.request('/metrics')).text()
   }
   const failures = 'sandwire_readiness_failures_total'
@@ -115,14 +114,15 @@ test.each([
     nowMs: () => 0,
     ...USAGE,
   })
+  const metrics = await (await app.request('/metrics')).text()
+  expect(metrics).toContain(`sandwire_ready ${disk === 'ok' ? 1 : 0}\n`)
+  expect(metrics).toContain('sandwire_disk_free_bytes 5\n')
+  expect(metrics).toContain('sandwire_disk_reserve_bytes 7\n')
   const response = await app.request('/readyz')
   expect([response.status, await response.json()]).toMatchObject([
     code,
     { status, dependencies: { provider: { status: 'ok' }, disk: { status: disk } } },
   ])
-  const metrics = await (await app.request('/metrics')).text()
-  expect(metrics).toContain('sandwire_disk_free_bytes 5\n')
-  expect(metrics).toContain('sandwire_disk_reserve_bytes 7\n')
 })
 
 test('however many requests there are, one at a time asks the provider for its health', async () => {

@@ -19,6 +19,8 @@ test('reports the duration and outcome of every call of a provider', async () =>
   await provider.health('r')
   await provider.destroy(id, 'r')
   await rejectionOf(provider.fetch('nowhere', { method: 'GET', path: '/', headers: {} }))
+  const poll = { method: 'GET', path: '/versions/changes', headers: {}, isPoll: true } as const
+  await rejectionOf(provider.fetch('nowhere', poll))
   expect(calls.map(({ call, isOk }) => `${call} ${isOk}`)).toEqual([
     'status true',
     'stop true',
@@ -28,6 +30,7 @@ test('reports the duration and outcome of every call of a provider', async () =>
     'health true',
     'destroy true',
     'fetch false',
+    'poll false',
   ])
   expect(calls.every(({ elapsedMs }) => elapsedMs === 5)).toBe(true)
 })

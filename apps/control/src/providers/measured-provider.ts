@@ -36,6 +36,7 @@ export function measureProvider(
     renew: (...args) => measured('renew', () => provider.renew(...args)),
     logs: (...args) => measured('logs', () => provider.logs(...args)),
     health: (...args) => measured('health', () => provider.health(...args)),
-    fetch: (...args) => measured('fetch', () => provider.fetch(...args)),
+    fetch: (address, request) =>
+      measured(request.isPoll === true ? 'poll' : 'fetch', () => provider.fetch(address, request)),
   }
 }

@@ -25,6 +25,8 @@ export interface UpstreamRequest {
   readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream
   /** Aborts the request and its response with its reason. A caller that passes one also limits the time until the response. */
   readonly signal?: AbortSignal
+  /** True when the response waits for an event; measured apart from other requests. */
+  readonly isPoll?: boolean
 }
 
 /** Checkpoints that a provider makes itself; used where control does not save files. */

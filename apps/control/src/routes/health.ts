@@ -109,6 +109,23 @@ function recordReadiness(
 export function addHealthRoutes(app: App, guardOf: GuardOf, deps: HealthDependencies): void {
   const { config, provider, breaker, workspaceBreakers, metrics, sandboxdMetrics, nowMs } = deps
   const readHealth = cacheHealth(provider, nowMs)
+  const checkReadiness = async (requestId: string): Promise<z.infer<typeof readiness>> => {
+    const { disk, ...answered } = await readHealth(requestId)
+    const hasSpace = disk === undefined || disk.status === 'ok'
+    if (disk !== undefined) {
+      metrics.set('sandwire_disk_free_bytes', disk.freeBytes)
+      metrics.set('sandwire_disk_reserve_bytes', disk.reserveBytes)
+    }
+    const { worst, open } = workspaceBreakers.summary(nowMs())
+    const dependencies = {
+      provider: { ...answered, breaker: breaker.state.kind },
+      disk: { status: disk?.status ?? ('unknown' as const) },
+      workspaces: { breaker: worst, open },
+    }
+    recordReadiness(metrics, dependencies)
+    const status = answered.status === 'ok' && hasSpace ? 'ok' : 'unavailable'
+    return { status, version: SOFTWARE_VERSION, dependencies }
+  }
 
   for (const path of ['/health', '/healthz'] as const)
     app.openapi(
@@ -127,21 +144,8 @@ export function addHealthRoutes(app: App, guardOf: GuardOf, deps: HealthDependen
       },
     }),
     async (context) => {
-      const { disk, ...answered } = await readHealth(context.get('requestId'))
-      const hasSpace = disk === undefined || disk.status === 'ok'
-      const status = answered.status === 'ok' && hasSpace ? ('ok' as const) : ('unavailable' as const)
-      if (disk !== undefined) {
-        metrics.set('sandwire_disk_free_bytes', disk.freeBytes)
-        metrics.set('sandwire_disk_reserve_bytes', disk.reserveBytes)
-      }
-      const { worst, open } = workspaceBreakers.summary(nowMs())
-      const dependencies = {
-        provider: { ...answered, breaker: breaker.state.kind },
-        disk: { status: disk?.status ?? ('unknown' as const) },
-        workspaces: { breaker: worst, open },
-      }
-      recordReadiness(metrics, dependencies)
-      return context.json({ status, version: SOFTWARE_VERSION, dependencies }, status === 'ok' ? 200 : 503)
+      const answer = await checkReadiness(context.get('requestId'))
+      return context.json(answer, answer.status === 'ok' ? 200 : 503)
     },
   )
 
@@ -151,8 +155,8 @@ export function addHealthRoutes(app: App, guardOf: GuardOf, deps: HealthDependen
       path: '/metrics',
       responses: { 200: { description: 'Metrics in the Prometheus text format' } },
     }),
-    async () => {
-      await measureUsage(deps)
+    async (context) => {
+      await Promise.all([measureUsage(deps), checkReadiness(context.get('requestId'))])
       const level = { closed: 0, 'half-open': 0.5, open: 1 }[breaker.state.kind]
       metrics.set('sandwire_breaker_open', level)
       sandboxdMetrics.collect()

@@ -444,7 +444,12 @@ export class FileVersions {
     const response = await sandboxd(target.sandbox).request(
       target.state.address,
       controlItself(mintRequestId()),
-      { method: 'GET', path: `/versions/changes?${query}`, deadline: { ms: (wait + 15) * 1000, late } },
+      {
+        method: 'GET',
+        path: `/versions/changes?${query}`,
+        isPoll: wait > 0,
+        deadline: { ms: (wait + 15) * 1000, late },
+      },
     )
     const parsed = changesBody.parse(response)
     if (known === null && !parsed.isEnding) await sleep(UNOBSERVED_SAVE_MS)

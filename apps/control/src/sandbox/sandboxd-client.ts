@@ -75,6 +75,7 @@ export interface SandboxdRequest {
   readonly bytes?: Uint8Array<ArrayBuffer>
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
+  readonly isPoll?: boolean
 }
 
 /** A request whose response is read here, and so must end in time. */
@@ -103,7 +104,7 @@ export class SandboxdClient {
   /** Returns the raw response. Nothing of the client's request is sent but what is in `request`. */
   async fetch(address: string, caller: Caller, request: SandboxdRequest): Promise<Response> {
     const { sandbox, provider, signer, nowMs } = this.#deps
-    const { method, path, session, body, stream, bytes, headers, signal } = request
+    const { method, path, session, body, stream, bytes, headers, signal, isPoll } = request
     const token = await signer.sign(
       { method, path, sandbox, ...caller, ...(session === undefined ? {} : { session }) },
       nowMs(),
@@ -120,6 +121,7 @@ export class SandboxdClient {
       ...(stream === undefined ? {} : { body: stream }),
       ...(bytes === undefined ? {} : { body: bytes }),
       ...(signal === undefined ? {} : { signal }),
+      ...(isPoll === undefined ? {} : { isPoll }),
     })
   }
 
