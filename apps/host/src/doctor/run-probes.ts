@@ -26,6 +26,7 @@ export const PROBES: readonly string[] = [
   'process-vm-read',
   'bpf',
   'io-uring',
+  'asynchronous-io',
   'keyctl',
   'userfaultfd',
   'perf-event',
@@ -62,6 +63,7 @@ export const PROBES: readonly string[] = [
   'descriptor-limit',
   'processor-limit',
   'memory-limit',
+  'socket-queues',
   'file-limit',
   'disk-limit',
 ]

@@ -51,10 +51,12 @@ describe('cgroups', () => {
 
   test('of version 1 get the limits of the sandbox (threat T32)', () => {
     put('memory/sandwire/ID/memory.memsw.limit_in_bytes')
+    put('memory/sandwire/ID/memory.kmem.tcp.limit_in_bytes')
     const group = cgroupOf('v1', 'ID', root)
     group.create(DEFAULT_SANDBOX_LIMITS)
     expect(get('memory/sandwire/ID/memory.limit_in_bytes')).toBe('1073741824')
     expect(get('memory/sandwire/ID/memory.memsw.limit_in_bytes')).toBe('1073741824')
+    expect(get('memory/sandwire/ID/memory.kmem.tcp.limit_in_bytes')).toBe('268435456')
     expect(get('pids/sandwire/ID/pids.max')).toBe('512')
     expect(get('cpu/sandwire/ID/cpu.cfs_quota_us')).toBe('100000')
     expect(group.joinFiles).toHaveLength(3)

@@ -9,6 +9,9 @@ const CPU_PERIOD_US = 100_000
 const BYTES_PER_OPERATION = 16 * 1024
 const MIN_OPERATIONS = 100
 
+/** Version 1 counts what TCP and UDP sockets queue separately from other memory, and only if that has a limit: a share of the memory limit. */
+const QUEUE_SHARE = 1 / 4
+
 /** The cgroup version of this machine. With `none`, rlimits and a watchdog enforce limits. */
 export type CgroupKind = 'v2' | 'v1' | 'none'
 
@@ -220,6 +223,8 @@ class CgroupV1 implements Cgroup {
     if (hasSwap) writeFileSync(withSwap, '-1')
     writeFileSync(path.join(folder, 'memory.limit_in_bytes'), String(bytes))
     if (hasSwap) writeFileSync(withSwap, String(bytes))
+    const queues = path.join(folder, 'memory.kmem.tcp.limit_in_bytes')
+    if (existsSync(queues)) writeFileSync(queues, String(Math.floor(bytes * QUEUE_SHARE)))
   }
 }
 

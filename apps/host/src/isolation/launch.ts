@@ -16,7 +16,7 @@ import {
 } from './isolation.ts'
 import { createLaunchArgv } from './launch-script.ts'
 import { Launched } from './launched-sandbox.ts'
-import { findDaemon, signalProcess } from './process-table.ts'
+import { findDaemon, findInit, signalProcess } from './process-table.ts'
 import { createRlimits, findOomScore, limitProcesses } from './resource-limits.ts'
 import { INSIDE_DAEMON, shareAgents, shareDaemon } from './programs.ts'
 import { cacheFolderOf, type SandboxFolders, type SandboxIds } from './sandbox-folders.ts'
@@ -26,7 +26,7 @@ import { prepareStage, type Stage } from './stage.ts'
 import { ensureHostEtc, procReadOnlyBindings, usrLinks } from './system-files.ts'
 import { DAEMON_MEMORY, SYSTEM_ENV } from './system-tools.ts'
 import { openUserNamespace } from './user-namespace.ts'
-import { startWatches, watchDisk, watchMemory } from './watchdog.ts'
+import { startWatches, watchDisk, watchMemory, watchNetlink } from './watchdog.ts'
 
 /** Features of this machine. */
 export interface Machine {
@@ -173,13 +173,16 @@ function settleDisk({ plan, folders, settings, machine }: LaunchRequest, launche
 }
 
 /** Starts watchdogs for limits that the kernel does not enforce on this machine. */
-function startWatchdogs({ plan, folders, machine }: LaunchRequest, launched: Launched): void {
+function startWatchdogs({ plan, folders, settings, machine }: LaunchRequest, launched: Launched): void {
   const { memoryBytes, diskBytes } = plan.limits
   const disk = { rootPid: launched.pid, folders: [folders.files, folders.io], limitBytes: diskBytes }
+  const cgroup = cgroupOf(machine.cgroups, nameOnMachine(settings, plan.id))
+  const sockets = { findInit: () => findInit(folders.info), pids: () => cgroup.pids(), memoryBytes }
+  const endSandbox = (): void => launched.terminate('oom')
   const watches = startWatches([
-    ...(machine.cgroups === 'none'
-      ? [watchMemory(launched.pid, memoryBytes, () => launched.terminate('oom'))]
-      : []),
+    machine.cgroups === 'none'
+      ? watchMemory(launched.pid, memoryBytes, endSandbox)
+      : watchNetlink(sockets, endSandbox),
     ...(machine.hasImages
       ? []
       : [

@@ -42,6 +42,16 @@ export function findProcess(pid: number): ProcessEntry | undefined {
   }
 }
 
+/** Number of open files. The size of the descriptor table does not shrink when files are closed. */
+export function countOpenFiles(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length
+  } catch {
+    // Ended.
+    return 0
+  }
+}
+
 export function listProcesses(): ProcessEntry[] {
   return readdirSync('/proc')
     .filter((name) => /^[0-9]+$/.test(name))

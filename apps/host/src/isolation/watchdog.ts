@@ -1,9 +1,16 @@
 import { readFileSync, statfsSync, statSync } from 'node:fs'
 import { inodesFor } from './disk-image.ts'
 import { countKeptFiles, listOpenFiles, sumOnce } from './open-files.ts'
-import { descendantsOf, listProcesses, type ProcessEntry, signalProcess } from './process-table.ts'
+import {
+  countOpenFiles,
+  descendantsOf,
+  findProcess,
+  listProcesses,
+  type ProcessEntry,
+  signalProcess,
+} from './process-table.ts'
 import { maxFileBytes } from './resource-limits.ts'
-import { socketBytes } from './socket-memory.ts'
+import { countSockets, netlinkBytes, socketBytes } from './socket-memory.ts'
 import { ownSystemFolders, usrLinks } from './system-files.ts'
 import { SYSTEM_ENV } from './system-tools.ts'
 
@@ -206,6 +213,59 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
       if (action.kind === 'kill') for (const pid of action.pids) signalProcess(pid, 'SIGKILL')
       if (action.kind === 'end' || exceeded > MAX_EXCEEDED) endSandbox()
       return action.kind !== 'fine'
+    },
+  }
+}
+
+/** Queues of netlink sockets may take this share of the memory limit, which does not include them. */
+const NETLINK_SHARE = 1 / 8
+/** More than one netlink socket can queue: twice the default of `rmem_max`. */
+const NETLINK_QUEUE_BYTES = 2 * 212_992
+
+/** A sandbox with a cgroup. */
+export interface WatchedSockets {
+  readonly findInit: () => number | undefined
+  readonly pids: () => readonly number[]
+  readonly memoryBytes: number
+}
+
+/** The processes with the most open files, as many as could hold the excess in sockets. */
+function chooseHolders(pids: readonly number[], excessBytes: number): number[] {
+  const holders = pids
+    .map(findProcess)
+    .filter((entry) => entry !== undefined)
+    // Without a pid of its own in the sandbox, it is the bubblewrap outside.
+    .filter(({ pid, innerPid }) => !VITAL_PIDS.has(innerPid) && innerPid !== pid)
+    .map(({ pid }) => ({ pid, open: countOpenFiles(pid) }))
+    .toSorted((a, b) => b.open - a.open)
+  let rest = excessBytes
+  const chosen: number[] = []
+  for (const { pid, open } of holders) {
+    if (rest <= 0) break
+    chosen.push(pid)
+    rest -= open * NETLINK_QUEUE_BYTES
+  }
+  return chosen
+}
+
+/** Enforces a limit on what netlink sockets queue: every process may open thousands of them, and cgroups do not count it. */
+export function watchNetlink({ findInit, pids, memoryBytes }: WatchedSockets, endSandbox: () => void): Watch {
+  const limitBytes = memoryBytes * NETLINK_SHARE
+  let exceeded = 0
+  return {
+    intervalMs: MEMORY_POLL_MS,
+    check: () => {
+      const init = findInit()
+      const isPossible = init !== undefined && countSockets(init) * NETLINK_QUEUE_BYTES > limitBytes
+      const excess = isPossible ? netlinkBytes(init) - limitBytes : 0
+      if (excess <= 0) {
+        exceeded = 0
+        return false
+      }
+      exceeded += 1
+      for (const pid of chooseHolders(pids(), excess)) signalProcess(pid, 'SIGKILL')
+      if (exceeded > MAX_EXCEEDED) endSandbox()
+      return true
     },
   }
 }

@@ -1,7 +1,7 @@
 import { closeSync, mkdtempSync, openSync, rmdirSync } from 'node:fs'
 import { DENIED_CALLS, FILTERED_CALLS } from '../../isolation/seccomp/denied-calls.ts'
 import { type ProbeReport, report } from '../probe-protocol.ts'
-import { cString, EAFNOSUPPORT, EPERM, systemCall } from './system-call.ts'
+import { cString, EAFNOSUPPORT, ENOSYS, EPERM, systemCall } from './system-call.ts'
 
 const ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'x64'
 const AT_FDCWD = -100
@@ -65,13 +65,19 @@ const ATTEMPTS: readonly Attempt[] = [
     run: () => systemCall(numberOf('io_uring_setup'), 1, new Uint8Array(120)),
   },
   {
+    name: 'asynchronous-io',
+    what: 'take contexts of asynchronous I/O, of which the machine has few',
+    run: () => systemCall(numberOf('io_setup'), 1, new Uint8Array(8)),
+    refusal: ENOSYS,
+  },
+  {
     name: 'keyctl',
     what: "use the kernel's keyrings",
     run: () => systemCall(numberOf('keyctl'), 0, -3, 1),
   },
   {
     name: 'userfaultfd',
-    what: 'handle page fileProblems',
+    what: 'handle page faults',
     run: () => systemCall(numberOf('userfaultfd'), 1),
   },
   {

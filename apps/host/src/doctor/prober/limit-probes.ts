@@ -77,6 +77,46 @@ export async function takeMemory(bytes: number, how: string | undefined): Promis
   process.stdout.write(`took ${held.length > 0 ? held.length : bytes / chunk}\n`)
 }
 
+const IS_ARM = process.arch === 'arm64'
+const SYS_SOCKET = IS_ARM ? 198 : 41
+const SYS_SENDTO = IS_ARM ? 206 : 44
+const AF_NETLINK = 16
+const SOCK_RAW_NONBLOCKING = 3 | 0o4000
+const UNKNOWN_TYPE = 999
+const NLM_F_REQUEST_AND_ACK = 5
+const SENT_BYTES = 32_000
+/** The most sockets of this one process, below its limit of descriptors. */
+const MANY_SOCKETS = 3_000
+
+/** Queues answers of the kernel in netlink sockets and keeps them; prints a line if it survives. */
+export async function takeQueues(bytes: number): Promise<void> {
+  writeFileSync('/proc/self/oom_score_adj', '1000')
+  const message = new Uint8Array(SENT_BYTES)
+  const header = new DataView(message.buffer)
+  header.setUint32(0, SENT_BYTES, true)
+  header.setUint16(4, UNKNOWN_TYPE, true)
+  header.setUint16(6, NLM_F_REQUEST_AND_ACK, true)
+  let queued = 0
+  for (let sockets = 0; queued < bytes && sockets < MANY_SOCKETS; sockets += 1) {
+    const fd = systemCall(SYS_SOCKET, AF_NETLINK, SOCK_RAW_NONBLOCKING, 0)
+    if (fd < 0) break
+    // An answer contains the message. The kernel drops answers when the queue is full.
+    for (let sent = 0; sent < 6; sent += 1) systemCall(SYS_SENDTO, fd, message, SENT_BYTES, 0, 0, 0)
+    queued += 6 * SENT_BYTES
+    if (sockets % 100 === 0) await Bun.sleep(20)
+  }
+  await Bun.sleep(1_500)
+  process.stdout.write(queued >= bytes ? 'took\n' : 'not enough\n')
+}
+
+function probeSocketQueues(limits: SandboxLimits, self: readonly string[]): ProbeReport {
+  const argv = [...self, 'queues', String(limits.memoryBytes * EXCESS)]
+  const hog = Bun.spawnSync(argv, { stdout: 'pipe', stderr: 'ignore' })
+  return hog.stdout.toString().includes('took')
+    ? report('socket-queues', 'failed', 'could use twice its memory in queues of netlink sockets')
+    : report('socket-queues', 'ok', 'cannot use twice its memory in queues of netlink sockets')
+}
+
 async function probePids(limits: SandboxLimits): Promise<ProbeReport> {
   const children: Bun.Subprocess[] = []
   const wanted = limits.pids + 64
@@ -145,6 +185,7 @@ export async function probeLimits(limits: SandboxLimits, self: readonly string[]
     probeDescriptors(),
     await probeProcessor(limits),
     await probeMemory(limits, self),
+    probeSocketQueues(limits, self),
   ]
 }
 

@@ -8,7 +8,7 @@ import { openLibc } from '../../libc.ts'
 import { probeTargetsSchema, type ProbeReport } from '../probe-protocol.ts'
 import { probeFiles } from './file-probes.ts'
 import { probeKernel, probeTools } from './kernel-probes.ts'
-import { probeDisk, probeLimits, takeMemory } from './limit-probes.ts'
+import { probeDisk, probeLimits, takeMemory, takeQueues } from './limit-probes.ts'
 import { probeNeighbors } from './neighbor-probes.ts'
 import { probeWatching } from './watch-probes.ts'
 
@@ -81,5 +81,6 @@ async function attempt(part: string, text: string): Promise<void> {
 const [mode = '', value = '', runAsFlag, runAs] = process.argv.slice(2)
 if (mode === 'serve') await serve(value, runAsFlag === '--run-as' ? runAs : undefined)
 else if (mode === 'hog') await takeMemory(Number(value), runAsFlag)
+else if (mode === 'queues') await takeQueues(Number(value))
 else await attempt(mode, value)
 process.exit(0)

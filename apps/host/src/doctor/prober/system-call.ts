@@ -2,6 +2,7 @@ import { FFIType, ptr, read } from 'bun:ffi'
 import { openLibc } from '../../libc.ts'
 
 export const EPERM = 1
+export const ENOSYS = 38
 export const EAFNOSUPPORT = 97
 
 const libc = openLibc({

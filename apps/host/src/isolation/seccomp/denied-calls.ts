@@ -80,6 +80,7 @@ export const DENIED_CALLS: Readonly<Record<string, DeniedCall>> = {
 export const FILTERED_CALLS = {
   clone: call(56, 220),
   clone3: common(435),
+  io_setup: call(206, 0),
   ioctl: call(16, 29),
   memfd_create: call(319, 279),
   memfd_secret: common(447),

@@ -67,8 +67,8 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
     expect(evaluate(architecture, { nr: 0, arch: 0x40000003 })).toBe(refused(1))
   })
 
-  test('returns ENOSYS for clone3, so that libraries use clone', () => {
-    expect(evaluate(architecture, { nr: numberOf('clone3') })).toBe(refused(38))
+  test.each(['clone3', 'io_setup'] as const)('returns ENOSYS for %s, so that programs do without', (name) => {
+    expect(evaluate(architecture, { nr: numberOf(name) })).toBe(refused(38))
   })
 
   test.each([0x00020000n, 0x02000000n, 0x04000000n, 0x08000000n, 0x10000000n, 0x20000000n, 0x40000000n])(

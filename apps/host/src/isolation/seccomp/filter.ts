@@ -83,7 +83,8 @@ function createMemoryRules(architecture: Architecture): Instruction[] {
 
 /** The filter as instructions: everything else is allowed. `isMemoryWatched`: memory is limited by a watchdog, not by a cgroup. */
 export function createFilter(architecture: Architecture, isMemoryWatched = false): Instruction[] {
-  const { clone, clone3, ioctl, personality, prlimit64, shmget, socket, socketpair } = FILTERED_CALLS
+  const { clone, clone3, io_setup, ioctl, personality, prlimit64, shmget, socket, socketpair } =
+    FILTERED_CALLS
   return [
     load(DATA_ARCH),
     ...unlessEqual(AUDIT_ARCH[architecture], [refuse(EPERM)]),
@@ -92,6 +93,8 @@ export function createFilter(architecture: Architecture, isMemoryWatched = false
     ...Object.values(DENIED_CALLS).flatMap((denied) => onCall(denied[architecture], [refuse(EPERM)])),
     // Its flags are behind a pointer; with ENOSYS, libraries fall back to `clone`.
     ...onCall(clone3[architecture], [refuse(ENOSYS)]),
+    // All sandboxes share `fs.aio-max-nr`; with ENOSYS, databases use threads instead.
+    ...onCall(io_setup[architecture], [refuse(ENOSYS)]),
     ...onCall(clone[architecture], [
       load(lowHalfOfArgument(0)),
       ...whenAnyBit(CLONE_NEW_ANY, [refuse(EPERM)]),

@@ -28,6 +28,26 @@ os.rmdir(folder)
 print(made, error)
 `
 
+/** Queues answers of the kernel in netlink sockets, more than the memory of the sandbox, until it is killed. */
+const QUEUE = `import socket, struct, time
+body = b'x' * 30000
+message = struct.pack('IHHII', 16 + len(body), 999, 5, 1, 0) + body
+kept = []
+for each in range(2500):
+    one = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+    kept.append(one)
+    for sent in range(6): one.send(message)
+print('queued', flush=True)
+time.sleep(60)
+`
+
+const IO_SETUP = `import ctypes, errno, platform
+libc = ctypes.CDLL(None, use_errno=True)
+number = 206 if platform.machine() == 'x86_64' else 0
+libc.syscall(number, 1, ctypes.byref(ctypes.c_ulong(0)))
+print(errno.errorcode.get(ctypes.get_errno()))
+`
+
 for (const starter of ['root', 'nobody'] satisfies Starter[]) {
   const problem = await findStarterProblem(starter)
 
@@ -56,6 +76,16 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
         )
       },
     )
+
+    test('is stopped from using more memory than its own in queues of netlink sockets (threat T32)', async () => {
+      const { code } = await sandbox.run(`python3 - <<'END'\n${QUEUE}\nEND`)
+      expect(code).toBe(137)
+      expect((await sandbox.run('echo alive')).stdout).toBe('alive\n')
+    })
+
+    test('cannot take the contexts of asynchronous I/O that all sandboxes share (threat T32)', async () => {
+      expect((await sandbox.run(`python3 - <<'END'\n${IO_SETUP}\nEND`)).stdout).toBe('ENOSYS\n')
+    })
 
     test.if(starter === 'root' && canLimitDevices(cgroups))(
       'has a limit on the use of its disk',
