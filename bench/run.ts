@@ -11,7 +11,7 @@ import { runEnd, runStart } from './rows/agents.ts'
 import { command } from './rows/command.ts'
 import { completePipe, completePty } from './rows/completeness.ts'
 import { connect } from './rows/connect.ts'
-import { conversationRelay, idleConversations } from './rows/conversations.ts'
+import { conversationPaint, conversationRelay, idleConversations } from './rows/conversations.ts'
 import { copyIn, copyOut } from './rows/copy-files.ts'
 import { echoBesideSave, echoPipe, echoPty } from './rows/echo.ts'
 import { downloadFile, transferMemory, uploadFile } from './rows/file-transfer.ts'
@@ -78,6 +78,7 @@ const ROWS: readonly Row[] = [
   runStart,
   runEnd,
   conversationRelay,
+  conversationPaint,
   idleConversations,
   downloadFile,
   uploadFile,

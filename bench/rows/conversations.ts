@@ -1,11 +1,17 @@
 import { eventually, readDescendants, readProcessMemory } from '@sandwire/testing'
 import { Miniflare } from 'miniflare'
 import { type RunningControl, startControl, TOKEN } from '../../apps/control/test/support/control.ts'
+import { buildWorkbench } from '../../test/e2e/support/built-workbench.ts'
+import { findBrowserProblem } from '../../test/e2e/support/browser.ts'
 import { type FakeAgent, FakeAgents } from '../../apps/control/test/support/fake-agents.ts'
 import { FakeSandboxes } from '../../apps/control/test/support/fake-sandboxes.ts'
 import { openParts } from '../competitors.ts'
-import { type Absent, type Competitor, type Row } from '../row.ts'
+import { BarePage } from '../peers/bare-page.ts'
+import type { TranscriptPage } from '../programs/transcript-page.ts'
+import { type Absent, below, type Competitor, type Row } from '../row.ts'
 import { quantile } from '../statistics.ts'
+
+declare const bench: TranscriptPage
 
 const CONVERSATIONS = 1_000
 /** The first ones load shared code and grow heaps. */
@@ -17,6 +23,11 @@ const WAIT_MS = 60_000
 const KIBIBYTE = 1024
 const EVENTS = 200
 const EVENT_PAUSE_MS = 20
+const PAINTED_EVENTS = 100
+/** As fast as the scripted model makes the real Claude Code write. */
+const FLOOD_EVENTS_PER_SECOND = 3_700
+const FLOOD_MS = 3_000
+const FLOOD_STEP_MS = 10
 
 interface Bench extends AsyncDisposable {
   readonly control: RunningControl
@@ -38,12 +49,16 @@ async function startWithWorkerd<T>(start: () => Promise<T>): Promise<{ started: 
 }
 
 /** Control in workerd, with simulated sandboxes and agents in this process. */
-async function openBench(): Promise<Bench> {
+async function openBench(workbench?: string): Promise<Bench> {
   const sandboxes = new FakeSandboxes()
   const agents = new FakeAgents()
   sandboxes.intercept = (request, server) => agents.handle(request, server)
   const { started: control, workerd } = await startWithWorkerd(() =>
-    startControl({ runner: sandboxes, bindings: { ANTHROPIC_API_KEY: 'sk-ant-bench' } }),
+    startControl({
+      runner: sandboxes,
+      bindings: { ANTHROPIC_API_KEY: 'sk-ant-bench' },
+      ...(workbench === undefined ? {} : { workbench }),
+    }),
   )
   control.host.isolation = 'bubblewrap'
   await post(control, '/api/sandboxes', { name: 'bench' })
@@ -259,6 +274,106 @@ export const conversationRelay: Row = {
         run: await measurePassThrough(bench),
       }),
       close: async () => bench[Symbol.asyncDispose](),
+    })
+  },
+}
+
+const PAGE_SCRIPT = new URL('../programs/transcript-page.ts', import.meta.url).pathname
+
+interface PaintBench extends AsyncDisposable {
+  readonly page: BarePage
+  readonly agent: FakeAgent
+}
+
+/** A conversation whose agent works, in a page. */
+async function openPaintBench(): Promise<PaintBench> {
+  const built = await Bun.build({ entrypoints: [PAGE_SCRIPT], target: 'browser', format: 'iife' })
+  const script = (await built.outputs[0]?.text()) ?? ''
+  const bare = await openBench(await buildWorkbench())
+  const { control } = bare
+  const page = await BarePage.open(script)
+  const close = async (): Promise<void> => {
+    await page[Symbol.asyncDispose]()
+    await bare[Symbol.asyncDispose]()
+  }
+  const { id } = await post(control, '/api/conversations', { sandbox: 'bench', permission: 'auto' })
+  await post(control, `/api/conversations/${id}/messages`, { text: 'Hello' })
+  const agent = await workingAgent(bare, `${id}-`)
+  agent.begin(crypto.randomUUID())
+  const code = crypto.randomUUID()
+  control.host.codes.add(code)
+  await page.goto(`${control.origin}/signin#${code}`)
+  // The page goes on to another one, with which a call ends.
+  const isOpen = (): Promise<boolean> => page.evaluate(() => bench.has('[aria-label="Agents"]'))
+  await eventually(() => isOpen().catch(() => false), { what: 'the workbench', timeoutMs: WAIT_MS })
+  await page.evaluate(() => bench.click('[aria-label="Agents"]'))
+  await page.evaluate(() => bench.click('.run-row button'))
+  await page.evaluate(() => bench.awaitText('Hello'))
+  return { page, agent, [Symbol.asyncDispose]: close }
+}
+
+function nowMs(): number {
+  return performance.timeOrigin + performance.now()
+}
+
+/** Milliseconds from an event to the frame that shows it. */
+async function timePaint({ page, agent }: PaintBench): Promise<number> {
+  const text = `event-${crypto.randomUUID()}`
+  const painted = page.evaluate((wanted) => bench.awaitText(wanted), text)
+  // Resolved after the other has begun to listen.
+  await page.evaluate(() => undefined)
+  const startMs = nowMs()
+  agent.emit({ type: 'text', text })
+  return (await painted) - startMs
+}
+
+/** The longest task of the page during a flood, and how long after its last event that is shown. */
+async function flood({
+  page,
+  agent,
+}: PaintBench): Promise<{ readonly longest: number; readonly behind: number }> {
+  await page.evaluate(() => bench.watchTasks())
+  const last = `last-${crypto.randomUUID()}`
+  const painted = page.evaluate((wanted) => bench.awaitText(wanted), last)
+  await page.evaluate(() => undefined)
+  const startMs = performance.now()
+  let sent = 0
+  while (performance.now() - startMs < FLOOD_MS) {
+    const due = ((performance.now() - startMs) * FLOOD_EVENTS_PER_SECOND) / 1000
+    for (; sent < due; sent += 1) agent.emit({ type: 'text', text: `Line ${sent} of the **agent**` })
+    await Bun.sleep(FLOOD_STEP_MS)
+  }
+  const endMs = nowMs()
+  agent.emit({ type: 'text', text: last })
+  const behind = (await painted) - endMs
+  return { longest: await page.evaluate(() => bench.longestTask()), behind }
+}
+
+export const conversationPaint: Row = {
+  id: 'conversation-paint',
+  title: 'event of an agent to the painted frame',
+  unit: 'ms',
+  digits: 1,
+  about: `From an event in the sandbox to the frame of Chromium that shows it, ${PAINTED_EVENTS} events; then ${FLOOD_EVENTS_PER_SECOND} events per second for ${FLOOD_MS / 1000} s: the longest task of the page, and how long after the last event it is shown. Sandboxes and agents are simulated.`,
+  targets: [below('longest task', 50, 'ms')],
+  open: async (): Promise<readonly (Competitor | Absent)[]> => {
+    const absent = findBrowserProblem()
+    if (absent !== undefined) return [{ name: 'workbench', absent }]
+    const opened = await openPaintBench()
+    return openParts({
+      parts: ['p50', 'p99', 'longest task', 'behind the flood'],
+      measure: async () => {
+        const times: number[] = []
+        for (let count = 0; count < PAINTED_EVENTS; count += 1) times.push(await timePaint(opened))
+        const { longest, behind } = await flood(opened)
+        return {
+          p50: quantile(times, 0.5),
+          p99: quantile(times, 0.99),
+          'longest task': longest,
+          'behind the flood': behind,
+        }
+      },
+      close: async () => opened[Symbol.asyncDispose](),
     })
   },
 }
