@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from '@sandwire/testing'
 import { MAIN, runCli } from './cli-runner.ts'
@@ -26,8 +27,8 @@ function cli(...argv: string[]) {
 }
 
 /** Runs a shell command in the sandbox; returns its output. */
-async function shell(sandbox: string, script: string): Promise<string> {
-  const response = await host.fetch(`/api/sandboxes/${sandbox}/exec`, {
+async function shell(sandbox: string, script: string, on = host): Promise<string> {
+  const response = await on.fetch(`/api/sandboxes/${sandbox}/exec`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ cmd: 'sh', args: ['-c', script] }),
@@ -79,8 +80,8 @@ async function listen(sandbox: string): Promise<EventReader> {
 }
 
 /** Removes the files of a stopped sandbox. */
-function loseDisk(id: string): void {
-  const isolation = join(host.data, 'isolation')
+function loseDisk(id: string, on = host): void {
+  const isolation = join(on.data, 'isolation')
   for (const kind of ['images', 'files'].filter((name) => existsSync(join(isolation, name))))
     for (const name of readdirSync(join(isolation, kind)).filter((each) => each.startsWith(id)))
       rmSync(join(isolation, kind, name), { recursive: true })
@@ -101,7 +102,8 @@ test(
     expect((await cli('checkpoint', 'dev', 'first')).stderr).toContain('saved as dev@first')
     await shell('dev', 'echo two > a && rm -r d && date > new && rm ~/.rc')
 
-    expect((await cli('restore', 'dev@first')).code).toBe(0)
+    const { code, stderr } = await cli('restore', 'dev@first')
+    expect(code).toBe(0)
     expect(await shell('dev', 'cat a d/y ~/.rc && readlink l && ls')).toBe('one\nx\nrc\na\na\nd\nl\n')
 
     expect(events.names()).toEqual(
@@ -117,6 +119,7 @@ test(
       { kind: 'automatic', name: null },
       { kind: 'checkpoint', name: null },
     ])
+    expect(stderr).toContain(`to undo this: sbx-stdio restore dev@${undo?.version}`)
     expect((await cli('restore', `dev@${undo?.version}`)).code).toBe(0)
     expect(await shell('dev', 'cat a && ls')).toBe('two\na\nl\nnew\n')
 
@@ -172,6 +175,43 @@ test(
       `lost was restored from the version of ${time} UTC; later changes are lost`,
     )
     expect((await view()).saved.restored).toMatchObject({ reason: 'lost', savedMs: saved.savedMs })
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  'a host that shuts down has the files of its sandboxes saved',
+  async () => {
+    const data = mkdtempSync(join(tmpdir(), 'sandwire-host-'))
+    try {
+      const before = await startHost({ data })
+      const view = async (on: RunningHost) =>
+        (await (await on.fetch('/api/sandboxes/dev')).json()) as SandboxView
+      await before.fetch('/api/sandboxes', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"name":"dev"}',
+      })
+      await shell('dev', 'echo one > file', before)
+      // From now on control observes changes.
+      await eventually(async () => (await view(before)).saved.savedMs !== null, {
+        what: 'a version',
+        timeoutMs: 30_000,
+      })
+      const { id } = await view(before)
+      await shell('dev', 'echo two > file', before)
+      await before.stop()
+      loseDisk(id, before)
+      const after = await startHost({ data })
+      try {
+        expect(await shell('dev', 'cat file', after)).toBe('two\n')
+        expect((await view(after)).saved.restored).toMatchObject({ reason: 'started' })
+      } finally {
+        await after.stop()
+      }
+    } finally {
+      rmSync(data, { recursive: true, force: true })
+    }
   },
   TIMEOUT_MS,
 )

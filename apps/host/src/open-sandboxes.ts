@@ -52,7 +52,7 @@ export interface Sandboxes {
   readonly notice?: string
   /** Finds sandboxes that outlived the last host; returns their number. */
   adopt(): Promise<number>
-  /** Stops sandboxes whose files control saves while they stop; absent where files survive. */
+  /** Stops sandboxes whose files control saves while they stop; absent where it does not. */
   stopWithControl?(): Promise<void>
   /** Releases the sandboxes; with `stop`, stops them first. */
   close(options: { readonly stop: boolean }): Promise<void>
@@ -60,7 +60,7 @@ export interface Sandboxes {
 
 /** Dependencies of `openSandboxes`. */
 export interface OpenSandboxesOptions {
-  readonly configuration: Pick<Configuration, 'isolation' | 'workspace' | 'containers' | 'sprites' | 'disk'>
+  readonly configuration: Pick<Configuration, 'isolation' | 'workspace' | 'containers' | 'sprites' | 'disk' | 'store'>
   readonly folder: DataFolder
   readonly machine: Pick<Machine, 'running'>
   /** Private folder with a path short enough for unix sockets. */
@@ -210,6 +210,7 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
   const gates = gatesFolder(slots)
   const disk = options.openDisk(isolation.kind === 'bubblewrap' && hasLoopDevices(settings.isRoot))
   const repairs = new KeyedSerializer<boolean>()
+  const savesFiles = configuration.store !== undefined
   const manager = createSandboxManager({
     sandboxesFolder: folder.sandboxes,
     controlFolder: socketFolder,
@@ -218,6 +219,7 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
     supervisor: [...limitSupervisor(process.getuid?.() === 0, !settings.isRoot), ...SUPERVISOR],
     slots,
     gates,
+    savesFiles,
     closeConnections: options.closeConnections,
     disk,
     repairPrograms: () => repairs.runShared('', () => repairBundles(settings, folder)),
@@ -232,6 +234,8 @@ async function openHosted(options: OpenSandboxesOptions): Promise<Sandboxes> {
     missingPrograms: findTool('git') === null ? ['git'] : [],
     ...(notice !== undefined && { notice }),
     adopt: async () => (await manager.adopt()).length,
+    // What fails here is reported by `close`, which tries again.
+    ...(savesFiles && { stopWithControl: () => manager.close({ stop: true }).catch(() => undefined) }),
     close: (options) => manager.close(options),
   }
 }

@@ -14,6 +14,7 @@ const FACTS: StartMessageFacts = {
   missingPrograms: [],
   adopted: 0,
   keepsSandboxes: false,
+  savesFiles: true,
   programs: '/opt/sandwire',
 }
 
@@ -85,8 +86,10 @@ test('says what Ctrl-C stops', () => {
     )
 })
 
-test('says that files of containers are lost', () => {
-  const text = formatStartMessage({ ...FACTS, isolation: 'container', weaknesses: ['a', 'b'] })
+test('says that files of containers are lost where they are not saved', () => {
+  const facts = { ...FACTS, isolation: 'container', weaknesses: ['a', 'b'] } as const
+  const text = formatStartMessage({ ...facts, savesFiles: false })
   expect(text).toContain('Isolation  container, with 2 weaknesses on this machine.')
   expect(text).toEndWith('Ctrl-C stops the server and all sandboxes; files in containers are lost.\n')
+  expect(formatStartMessage(facts)).toEndWith('Ctrl-C stops the server and all sandboxes; files are kept.\n')
 })

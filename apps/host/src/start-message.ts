@@ -21,6 +21,8 @@ export interface StartMessageFacts {
   readonly adopted: number
   /** True when sandboxes keep running after exit. */
   readonly keepsSandboxes: boolean
+  /** True when sandboxes' files are saved in a store. */
+  readonly savesFiles: boolean
   /** The served folder, if any. */
   readonly workspace?: string
   /** Set when `sbx-stdio` cannot find the token itself. */
@@ -82,10 +84,10 @@ function describeMissing(programs: readonly string[]): readonly string[] {
     : []
 }
 
-function describeExit({ isolation, keepsSandboxes }: StartMessageFacts): string {
+function describeExit({ isolation, keepsSandboxes, savesFiles }: StartMessageFacts): string {
   if (isolation === 'sprite') return 'Ctrl-C stops the server; sandboxes keep running in their sprites.'
   if (keepsSandboxes) return 'Ctrl-C stops the server; sandboxes keep running.'
-  return isolation === 'container'
+  return isolation === 'container' && !savesFiles
     ? 'Ctrl-C stops the server and all sandboxes; files in containers are lost.'
     : 'Ctrl-C stops the server and all sandboxes; files are kept.'
 }

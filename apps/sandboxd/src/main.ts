@@ -302,8 +302,9 @@ async function main(): Promise<void> {
     const reason = stopReason ?? readStopReason(address)
     const plan = planShutdown(parsed.stopMs, reason)
     await Promise.all([registry.shutDown(plan), agents.shutDown(plan.totalMs)])
-    // With a reason, control or the supervisor ends the sandbox, and its files are saved or survive.
-    if (reason === undefined) await versions.awaitLastSave(parsed.lastSaveMs)
+    // With another reason, control has saved the files or they are not wanted.
+    if (reason === undefined || (reason === 'shutting_down' && versions.isWatched))
+      await versions.awaitLastSave(parsed.lastSaveMs)
     if (address.kind !== 'unix' && server.port !== undefined) await awaitClosingConnections(server.port)
     await server.stop(true)
     gitScratch[Symbol.dispose]()

@@ -372,6 +372,7 @@ async function begin(options: UpOptions): Promise<Running> {
     isRoot: process.getuid?.() === 0,
     adopted,
     keepsSandboxes: flags.keepsSandboxes,
+    savesFiles: configuration.store !== undefined,
     programs: PROGRAMS,
     ...(configuration.workspace !== undefined && { workspace: configuration.workspace }),
     ...(!isFindable && { tokenFile: folder.localToken }),
@@ -383,8 +384,8 @@ async function begin(options: UpOptions): Promise<Running> {
     stop: async () => {
       log.info('stopping')
       // workerd stops its containers when it exits normally, but not when it is killed.
-      if (flags.keepsSandboxes && sandboxes.isolation === 'container') served.control.abandon()
-      else await sandboxes.stopWithControl?.()
+      if (!flags.keepsSandboxes) await sandboxes.stopWithControl?.()
+      else if (sandboxes.isolation === 'container') served.control.abandon()
       served.control.stopListening()
       // No sandbox starts after this.
       await served.api.close()

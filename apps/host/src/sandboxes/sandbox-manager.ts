@@ -19,6 +19,7 @@ import {
 } from '../supervisor/sandbox-files.ts'
 import {
   FILES_MISSING,
+  LAST_SAVE_MS,
   READY_MS,
   STOP_GRACE_MS,
   type SupervisorSpec,
@@ -85,6 +86,8 @@ export interface SandboxManagerOptions {
   readonly disk?: Pick<DiskGuard, 'admit'>
   /** Rebuilds the programs that sandboxes run if they are damaged; true when it did. */
   readonly repairPrograms?: () => Promise<boolean>
+  /** Control saves the files of sandboxes. */
+  readonly savesFiles?: boolean
   readonly unclaimedMs?: number
   readonly readyMs?: number
 }
@@ -253,7 +256,8 @@ class SupervisedSandboxManager implements SandboxManager {
     const isGone = (): boolean => !isRunning(state)
     if (!(await requestSupervisor(state.controlSocket, `POST /stop?reason=${reason}`)))
       signal(state, 'SIGTERM')
-    if (!(await pollUntil(isGone, STOP_GRACE_MS + STOP_MARGIN_MS))) {
+    const savesMs = reason === 'shutting_down' && this.#options.savesFiles === true ? LAST_SAVE_MS : 0
+    if (!(await pollUntil(isGone, STOP_GRACE_MS + savesMs + STOP_MARGIN_MS))) {
       signal(state, 'SIGKILL')
       await pollUntil(isGone, KILL_MS)
     }
@@ -343,6 +347,7 @@ class SupervisedSandboxManager implements SandboxManager {
       settings,
       slots,
       gates,
+      savesFiles = false,
       unclaimedMs = UNCLAIMED_MS,
       readyMs = READY_MS,
     } = this.#options
@@ -353,6 +358,7 @@ class SupervisedSandboxManager implements SandboxManager {
       controlSocket: this.#store.controlSocketOf(start.id),
       slots,
       ...(gates !== undefined && { gates }),
+      savesFiles,
       unclaimedMs,
       readyMs,
       ...(admission?.growthBytes !== undefined && { growthBytes: admission.growthBytes }),

@@ -42,6 +42,10 @@ test('leads a port to the credential gateway where sandboxes have ports of their
   expect(args.slice(-2)).toEqual(['--gateway-socket', '/run/sandwire-gateway/gate.sock'])
 })
 
+test('has sandboxd wait for a last save where control saves files', () => {
+  expect(createDaemonArguments(spec, { lastSaveMs: 15_000 }).slice(-2)).toEqual(['--last-save-seconds', '15'])
+})
+
 test('(threat T2) passes the environment of processes in a file, never in arguments', () => {
   const args = createDaemonArguments({ ...spec, env: { TOKEN: 'canary' } })
   expect(args.join(' ')).not.toContain('canary')

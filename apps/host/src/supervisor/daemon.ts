@@ -12,12 +12,14 @@ export interface DaemonOptions {
   readonly isServed?: boolean
   /** It has loopback ports of its own, one of which leads to the credential gateway. */
   readonly hasGateway?: boolean
+  /** How long control may take to save the files once more when the host shuts down. */
+  readonly lastSaveMs?: number
 }
 
 /** Arguments of sandboxd in a sandbox. */
 export function createDaemonArguments(
   spec: StartSpec,
-  { isServed = false, hasGateway = false }: DaemonOptions = {},
+  { isServed = false, hasGateway = false, lastSaveMs = 0 }: DaemonOptions = {},
 ): string[] {
   const hasEnv = Object.keys(spec.env).length > 0
   const { maxSessions, outputBytesPerSecond } = spec
@@ -37,6 +39,7 @@ export function createDaemonArguments(
     spec.id,
     ...(hasEgress(spec) ? ['--proxy-socket', INSIDE.proxySocket] : []),
     ...(hasGateway ? ['--gateway-socket', INSIDE.gatewaySocket] : []),
+    ...(lastSaveMs === 0 ? [] : ['--last-save-seconds', String(lastSaveMs / 1000)]),
     ...(maxSessions === undefined ? [] : ['--max-sessions', String(maxSessions)]),
     ...(outputBytesPerSecond === undefined
       ? []

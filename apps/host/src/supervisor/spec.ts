@@ -36,6 +36,8 @@ const specSchema = schema.record({
   gates: schema.optional(pathSchema),
   unclaimedMs: schema.integer(1, 2 ** 31 - 1),
   readyMs: schema.integer(1, 2 ** 31 - 1),
+  /** Control saves the files of the sandbox. */
+  savesFiles: schema.optional(schema.bool),
   /** How much the sandbox may write to its disk image until the host sets another limit; no limit when absent. */
   growthBytes: schema.optional(schema.nonNegativeInteger),
 })
@@ -56,6 +58,8 @@ export const FILES_MISSING = 'files_missing'
 export const UNCLAIMED_MS = 10 * 60_000
 /** Time for sandboxd to become ready; a cold start on a loaded machine takes seconds. */
 export const READY_MS = 20_000
+/** Time for control to save the files once more when the host shuts down. */
+export const LAST_SAVE_MS = 15_000
 /** Time for sandboxd to end its processes. */
 export const STOP_GRACE_MS = 5_000
 /** The log of a sandbox and its predecessor take at most twice this. */

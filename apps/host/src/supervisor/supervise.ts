@@ -14,7 +14,7 @@ import { Slots } from '../slots/slots.ts'
 import { serveControl } from './control-server.ts'
 import { createDaemonArguments, ENV_FILE, hasEgress, writeStopReason, watchForReady } from './daemon.ts'
 import { reasonInState, type RunningState, type SandboxFiles, writeState } from './sandbox-files.ts'
-import { FILES_MISSING, STOP_GRACE_MS, type SupervisorSpec } from './spec.ts'
+import { FILES_MISSING, LAST_SAVE_MS, STOP_GRACE_MS, type SupervisorSpec } from './spec.ts'
 import type { SupervisorLog } from './supervisor-log.ts'
 
 /** Connections of one sandbox to the credential gateway; each costs the supervisor two descriptors. */
@@ -154,6 +154,7 @@ async function startSandbox(
     daemonArgs: createDaemonArguments(start, {
       isServed: spec.isolation.workspace !== undefined,
       hasGateway: spec.gates !== undefined && spec.isolation.kind === 'bubblewrap',
+      ...(spec.savesFiles === true && { lastSaveMs: LAST_SAVE_MS }),
     }),
     publicKey: start.publicKey,
     hasEgress: hasEgress(start),
@@ -241,6 +242,9 @@ async function runSandbox(spec: SupervisorSpec, deps: SuperviseDependencies): Pr
   // Logged before the state is written, which may fail on a full disk.
   log.info('stopping', { reason })
   writeStopReason(paths, reason)
+  // The state remains `running` meanwhile: control saves the files of running sandboxes only.
+  if (reason === 'shutting_down' && spec.savesFiles === true)
+    await launched.stop(STOP_GRACE_MS + LAST_SAVE_MS)
   writeState(files.state, { state: 'stopping', ...alive, ...reasonInState(reason) })
   return reason
 }

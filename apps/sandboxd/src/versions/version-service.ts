@@ -9,6 +9,9 @@ const MAX_PAUSE_MS = 500
 /** Processes go on when control does not fetch the next segment for this long: it may have ended. */
 const MAX_SILENCE_MS = 15_000
 
+/** Control saves the files when its last request for changes is not older than this. */
+const WATCHED_MS = 5_000
+
 /** Between two looks at the observed changes. */
 const POLL_MS = 250
 
@@ -53,8 +56,11 @@ export class VersionService {
   #isCapped = false
   /** Set when sandboxd is about to end. */
   #ending: PromiseWithResolvers<void> | undefined
+  readonly #endingBegun = Promise.withResolvers<void>()
   /** A save that began after all processes had ended is complete. */
   #isSavedAtEnd = false
+  /** When control last asked for changes, or was answered. */
+  #askedMs = Number.NEGATIVE_INFINITY
 
   constructor(deps: VersionServiceDependencies) {
     this.#deps = deps
@@ -117,10 +123,16 @@ export class VersionService {
     })
   }
 
+  /** Control saves the files whenever they change. */
+  get isWatched(): boolean {
+    return this.#current !== undefined || this.#deps.wallClock() - this.#askedMs < WATCHED_MS
+  }
+
   /** Has control save the files once more before sandboxd ends. Returns when that is done, or after this time. */
   async awaitLastSave(timeoutMs: number): Promise<void> {
     if (timeoutMs === 0) return
     this.#ending = Promise.withResolvers()
+    this.#endingBegun.resolve()
     const cancel = this.#deps.later(timeoutMs, this.#ending.resolve)
     await this.#ending.promise
     cancel()
@@ -141,12 +153,13 @@ export class VersionService {
     const { thread, wallClock, sleep } = this.#deps
     const endMs = wallClock() + waitMs
     for (;;) {
+      this.#askedMs = wallClock()
       const polled = await thread.request({ verb: 'poll' })
       // Control has received the end of the last save: it sends this request after it.
       if (this.#isSavedAtEnd) this.#ending?.resolve()
       const isEnding = this.#ending !== undefined
       if (isEnding || polled.changes !== known || wallClock() >= endMs) return { ...polled, isEnding }
-      await sleep(POLL_MS)
+      await Promise.race([sleep(POLL_MS), this.#endingBegun.promise])
     }
   }
 
