@@ -58,6 +58,20 @@ describe('the store of versions', () => {
     ])
   })
 
+  test('counts what was stored once when a version is restored', () => {
+    const store = open()
+    commit(store, 'a')
+    commit(store, 'b')
+    const [, first] = store.list()
+    if (first === undefined) throw new Error('Nothing was saved')
+    store.addRestored(first, 2)
+    expect(store.describe().map(({ number, addedBytes }) => [number, addedBytes])).toEqual([
+      [3, 0],
+      [2, 10],
+      [1, 10],
+    ])
+  })
+
   test('has a limited number of checkpoints, and any number of automatic versions', () => {
     const store = open()
     for (let at = 0; at < 500; at += 1) {

@@ -8,9 +8,10 @@ import { decodeSandbox } from './responses.ts'
 export const stop: Command = {
   help: `Usage: sbx-stdio stop NAME [--discard] [--json]
 
-Ends all processes of a sandbox. Its files are kept, unless it is ephemeral.
+Ends all processes of a sandbox. Its files are saved and kept, unless it is ephemeral.
 
-  --discard            stop an ephemeral sandbox and lose its files
+  --discard            stop although the files cannot be saved, or the sandbox is ephemeral. Where a stop loses them,
+                       as in containers, what was not saved is lost
 `,
   options: { discard: 'flag' },
   parse: (options) => {

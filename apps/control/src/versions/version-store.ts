@@ -159,9 +159,10 @@ export class VersionStore {
 
   /** What users see of all versions, newest first. */
   describe(): readonly ListedVersion[] {
-    // The id of a segment begins with its save.
+    // The id of a segment begins with its save. A version that was restored has the save of the first one, and added nothing.
     const query = `SELECT number, created_ms, kind, name, is_fuzzy, unreadable, COALESCE(
-        (SELECT SUM(bytes) FROM segments WHERE id >= save AND id < save || 'g'), 0) AS added_bytes,
+        (SELECT SUM(bytes) FROM segments WHERE id >= save AND id < save || 'g'
+          AND number = (SELECT MIN(number) FROM versions AS same WHERE same.save = versions.save)), 0) AS added_bytes,
         number IN (SELECT number FROM held_versions) AS is_held
       FROM versions ORDER BY number DESC`
     return this.#exec(query).map((row) => ({
