@@ -60,7 +60,10 @@ export interface Sandboxes {
 
 /** Dependencies of `openSandboxes`. */
 export interface OpenSandboxesOptions {
-  readonly configuration: Pick<Configuration, 'isolation' | 'workspace' | 'containers' | 'sprites' | 'disk' | 'store'>
+  readonly configuration: Pick<
+    Configuration,
+    'isolation' | 'workspace' | 'containers' | 'sprites' | 'disk' | 'store'
+  >
   readonly folder: DataFolder
   readonly machine: Pick<Machine, 'running'>
   /** Private folder with a path short enough for unix sockets. */
