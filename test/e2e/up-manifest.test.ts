@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { databaseOf } from '../../apps/host/src/control/object-databases.ts'
 import { type RunningHost, startHost } from './support/control.ts'
 
 const MAIN = resolve(import.meta.dir, '../../apps/host/src/main.ts')
@@ -75,6 +76,44 @@ test('a data folder without a database that it had is refused, and a stopped one
     rmSync(database)
     await using host = await startHost({ data, args: ['--accept-missing'] })
     expect((await host.fetch('/healthz')).status).toBe(200)
+  } finally {
+    rmSync(data, { recursive: true, force: true })
+  }
+})
+
+test('a killed server does not start without the database of a sandbox with files, and lists it as failed if told to', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'sandwire-manifest-'))
+  try {
+    {
+      await using host = await startHost({ data })
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify({ name: 'dev' })
+      expect((await host.fetch('/api/sandboxes', { method: 'POST', headers, body })).status).toBe(201)
+      host.kill('SIGKILL')
+      await host.exited
+    }
+    const [id = ''] = readdirSync(join(data, 'sandboxes'))
+    const log = `${databaseOf(join(data, 'control'), 'sandbox', id)}-wal`
+    renameSync(log, join(data, 'moved'))
+    expect(await readRefusal(data)).toContain(
+      `the database "${log.slice(0, -'-wal'.length)}" is missing or empty`,
+    )
+    renameSync(join(data, 'moved'), log)
+    const databases = join(data, 'control')
+    renameSync(databases, join(data, 'moved'))
+    rmSync(join(data, 'manifest.json'))
+    expect(await readRefusal(data)).toContain('sandboxes have files, and the database')
+    rmSync(databases, { recursive: true })
+    renameSync(join(data, 'moved'), databases)
+    rmSync(log)
+    {
+      await using host = await startHost({ data, args: ['--accept-missing'] })
+      const { sandboxes } = await (await host.fetch('/api/sandboxes')).json()
+      expect(sandboxes).toMatchObject([{ name: 'dev', state: 'failed', reason: 'database_missing' }])
+    }
+    await using host = await startHost({ data })
+    expect((await host.fetch('/api/sandboxes/dev', { method: 'DELETE' })).status).toBe(204)
+    expect(readdirSync(join(data, 'sandboxes'))).toEqual([])
   } finally {
     rmSync(data, { recursive: true, force: true })
   }

@@ -1,4 +1,5 @@
 import { withTimeout } from '@sandwire/async'
+import { SandwireError } from '@sandwire/protocol'
 import { unwrap } from '../outcome.ts'
 import type { IsOutdated } from '../providers/running.ts'
 import type { AccessName } from '../sandbox/access.ts'
@@ -36,6 +37,11 @@ function byRole(grants: readonly HeldGrant[]): readonly HeldGrant[] {
   return grants.toSorted((left, right) => left.role.localeCompare(right.role))
 }
 
+/** The account has the sandbox, and its own object does not know it. */
+function withoutDatabase(view: SandboxView): SandboxView {
+  return { ...view, state: 'failed', reason: 'database_missing', startedMs: null }
+}
+
 /** The views of a list; sandboxes whose view is outdated are asked. One that does not respond keeps its view. */
 export function currentViews(
   lookup: SandboxLookup,
@@ -48,7 +54,9 @@ export function currentViews(
     // Lists are not audited.
     const { action: _, ...reading } = call
     const ask = async (): Promise<SandboxView> => unwrap(await lookup.sandbox(view.id).describe(reading))
-    return withTimeout(ask(), RESPONSE_MS, () => new Error('Timed out')).catch(() => view)
+    return withTimeout(ask(), RESPONSE_MS, () => new Error('Timed out')).catch((caught: unknown) =>
+      SandwireError.from(caught).code === 'sandbox_not_found' ? withoutDatabase(view) : view,
+    )
   }
   return Promise.all(views.map(read))
 }

@@ -278,6 +278,7 @@ async function serve(
     onRestartFailed: (message) => notify(`${message}; retrying`),
     onNotice: notify,
   })
+  manifest.started()
   undo.defer(async () => {
     manifest.stop()
     await control.end()
@@ -327,7 +328,10 @@ async function begin(options: UpOptions): Promise<Running> {
   const preparing = prepareControl(CONTROL_ENTRY, folder.cache, notify)
   // Awaited below; if another step fails first, its error is reported instead.
   preparing.catch(() => undefined)
-  requireContent(folder, flags)
+  const orphans = requireContent(folder, {
+    ...flags,
+    hasSandboxes: configuration.containers === undefined && configuration.sprites === undefined,
+  })
   const keys = await openKeys(folder, flags)
   const manifest = undo.use(keepManifest(folder, log))
   // Control starts after running sandboxes were found, and connects to them.
@@ -351,6 +355,8 @@ async function begin(options: UpOptions): Promise<Running> {
     notify,
   })
   const { manager } = sandboxes
+  // Control does not know them, so that it would never stop them.
+  if (manager !== undefined) await Promise.allSettled(orphans.map((id) => manager.stop(id)))
   const adopted = await sandboxes.adopt()
   const prepared = await preparing
   const runsAs = configuration.containers === undefined ? checkControlUser(user, prepared, notify) : undefined

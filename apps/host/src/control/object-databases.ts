@@ -1,4 +1,5 @@
 import { Database } from 'bun:sqlite'
+import { createHash, createHmac } from 'node:crypto'
 import { closeSync, existsSync, openSync, readdirSync, readSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { SandwireError } from '@sandwire/protocol'
@@ -66,8 +67,29 @@ export function checkpointDatabases(objects: string): void {
   }
 }
 
+/** Largest database without tables. */
+export const EMPTY_DATABASE_BYTES = 4096
+/** An object's id has two hashes of this size. */
+const ID_HALF_BYTES = 16
+
 /** File name of an object's database. */
 export const OBJECT_FILE = /^([0-9a-f]{64})\.sqlite$/
+
+/** Path of the database of the object with this name. Its id is derived as in workerd's `ActorIdFactoryImpl`, which never changes. */
+export function databaseOf(objects: string, uniqueKey: string, name: string): string {
+  const key = createHash('sha256').update(uniqueKey).digest()
+  const first = (text: string | Buffer): Buffer =>
+    createHmac('sha256', key).update(text).digest().subarray(0, ID_HALF_BYTES)
+  const half = first(name)
+  return path.join(objects, uniqueKey, `${Buffer.concat([half, first(half)]).toString('hex')}.sqlite`)
+}
+
+/** False for a database that is missing, or without tables as that of a destroyed sandbox. */
+export function hasTables(file: string): boolean {
+  const sizeBytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  return sizeBytes > EMPTY_DATABASE_BYTES || (sizeBytes > 0 && !isEmpty(file))
+}
+
 /** Suffixes of a database's files, in order of removal. */
 const COMPANIONS = ['-wal', '-shm', '']
 /** workerd's database of the alarms of a class. */

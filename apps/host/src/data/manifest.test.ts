@@ -1,13 +1,17 @@
+import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { encodeId } from '@sandwire/internal-api'
+import { databaseOf } from '../control/object-databases.ts'
 import { type DataFolder, dataFolderAt } from './data-folder.ts'
 import { forgetDatabases, requireContent, writeManifest } from './manifest.ts'
 
 let folder: DataFolder
 const at = (name: string): string => path.join(folder.root, name)
-const check = (acceptsMissing = false): void => requireContent(folder, { acceptsMissing })
+const check = (acceptsMissing = false): readonly string[] =>
+  requireContent(folder, { acceptsMissing, hasSandboxes: true })
 const write = (name: string, bytes = 8192): void =>
   writeFileSync(at(name), 'x'.repeat(bytes), { mode: 0o600 })
 
@@ -84,4 +88,30 @@ test('a folder without a manifest, or with a damaged one, is accepted', () => {
   }
   rmSync(folder.manifest)
   expect(check).not.toThrow()
+})
+
+test('names the database of a sandbox that has files, also without a manifest, until its loss is accepted', () => {
+  const id = encodeId(new Uint8Array(20))
+  const file = databaseOf(folder.objects, 'sandbox', id)
+  const create = (): void => {
+    using database = new Database(file)
+    database.run('CREATE TABLE sandbox (id TEXT)')
+  }
+  mkdirSync(at(`sandboxes/${id}`), { recursive: true })
+  // It was never started, so it has no files.
+  expect(check).not.toThrow()
+  write(`sandboxes/${id}/spec.json`)
+  create()
+  expect(check).not.toThrow()
+  // As with its write-ahead log missing.
+  const damages = [() => writeFileSync(file, ''), () => rmSync(file), () => rmSync(folder.manifest)]
+  for (const damage of damages) {
+    damage()
+    expect(check).toThrow(`sandboxes have files, and the database "${file}" is missing or empty\nhint: `)
+  }
+  expect(check(true)).toEqual([id])
+  writeManifest(folder)
+  expect(check()).toEqual([id])
+  create()
+  expect(check()).toEqual([])
 })

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { isSandboxId } from '@sandwire/internal-api'
 import { SandwireError, schema } from '@sandwire/protocol'
+import { databaseOf, EMPTY_DATABASE_BYTES, hasTables } from '../control/object-databases.ts'
+import { SANDBOX_OBJECTS } from '../control/workerd-config.ts'
 import { describeCause, type Log } from '../log.ts'
+import { filesIn } from '../supervisor/sandbox-files.ts'
 import type { DataFolder } from './data-folder.ts'
 import { readPrivateFile, writePrivateFile } from './private-file.ts'
 
@@ -13,11 +17,10 @@ const manifestSchema = schema.record({
   databases: schema.list(schema.text(1024), 10_000_000),
   /** Paths of write-ahead logs that are there until the server stops. */
   logs: schema.optional(schema.list(schema.text(1024), 100)),
+  /** Sandboxes with files whose databases were missing, which the operator accepted. */
+  orphans: schema.optional(schema.list(schema.text(32), 10_000_000)),
 })
 type Manifest = schema.Decoded<typeof manifestSchema>
-
-/** The database of a destroyed sandbox is smaller, and is removed; one with tables is larger. */
-const EMPTY_DATABASE_BYTES = 4096
 
 const KEEP_MS = 60_000
 /**
@@ -26,7 +29,7 @@ const KEEP_MS = 60_000
  */
 const LASTING_LOG = 'metadata.sqlite-wal'
 
-type ManifestFolder = Pick<DataFolder, 'root' | 'keys' | 'objects' | 'manifest'>
+type ManifestFolder = Pick<DataFolder, 'root' | 'keys' | 'objects' | 'manifest' | 'sandboxes'>
 
 function idKeyOf({ keys }: ManifestFolder): string {
   return path.join(keys, 'id-key')
@@ -53,12 +56,28 @@ function listLogs({ root, objects }: ManifestFolder): string[] {
     .toSorted()
 }
 
+/**
+ * Sandboxes of this machine whose databases are missing or empty. Control stores a sandbox before the host creates its files,
+ * and forgets it after they are removed.
+ */
+function findOrphans({ sandboxes, objects }: ManifestFolder): string[] {
+  if (!existsSync(sandboxes)) return []
+  return readdirSync(sandboxes)
+    .filter((id) => isSandboxId(id) && existsSync(filesIn(path.join(sandboxes, id)).spec))
+    .filter((id) => !hasTables(databaseOf(objects, SANDBOX_OBJECTS, id)))
+    .toSorted()
+}
+
 /** Records what the data folder must contain from now on; when the server stops, logs may disappear. */
-export function writeManifest(folder: ManifestFolder, { isStopping = false } = {}): void {
+export function writeManifest(
+  folder: ManifestFolder,
+  { isStopping = false, orphans = readManifest(folder)?.orphans ?? [] } = {},
+): void {
   store(folder, {
     idKeySha256: hashOf(readPrivateFile(idKeyOf(folder)) ?? ''),
     databases: listDatabases(folder),
     logs: isStopping ? [] : listLogs(folder),
+    orphans,
   })
 }
 
@@ -77,6 +96,8 @@ function store(folder: ManifestFolder, manifest: Manifest): void {
 
 /** Keeps the manifest up to date: databases appear while control runs. On a full disk it stays as it was. */
 export interface ManifestKeeper extends Disposable {
+  /** To be called when control has started, and with it the write-ahead logs. */
+  started(): void
   /** To be called before control ends, and with it the write-ahead logs. */
   stop(): void
 }
@@ -93,6 +114,7 @@ export function keepManifest(folder: ManifestFolder, log: Log): ManifestKeeper {
   write()
   const timer = setInterval(write, KEEP_MS)
   return {
+    started: write,
     stop: () => {
       isStopping = true
       write()
@@ -119,16 +141,40 @@ function hasContent(file: string): boolean {
   return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0
 }
 
+interface ContentOptions {
+  /** Only the key must be there; orphans are accepted from now on. */
+  readonly acceptsMissing: boolean
+  /** False with another provider: destroying a sandbox then leaves its files on this machine alone. */
+  readonly hasSandboxes: boolean
+}
+
 /**
- * Throws when something that the manifest lists is missing, empty or replaced, and names it: workerd would start with empty
- * databases instead. With `acceptsMissing`, only the key must be there.
+ * Throws when something that the manifest lists, or the database of a sandbox of this machine, is missing, empty or replaced, and
+ * names it: workerd would start with empty databases instead. Returns the ids of accepted orphans.
  */
 export function requireContent(
   folder: ManifestFolder,
-  { acceptsMissing }: { readonly acceptsMissing: boolean },
-): void {
+  { acceptsMissing, hasSandboxes }: ContentOptions,
+): readonly string[] {
   const manifest = readManifest(folder)
-  if (manifest === undefined) return
+  if (manifest !== undefined) requireListed(folder, manifest, acceptsMissing)
+  const orphans = hasSandboxes ? findOrphans(folder) : []
+  if (acceptsMissing && orphans.length > 0) writeManifest(folder, { orphans })
+  const accepted = new Set(acceptsMissing ? orphans : manifest?.orphans)
+  const files = orphans
+    .filter((id) => !accepted.has(id))
+    .map((id) => path.relative(folder.root, databaseOf(folder.objects, SANDBOX_OBJECTS, id)))
+  if (files.length > 0)
+    throw missing(
+      folder,
+      'sandboxes have files, and the database',
+      files,
+      'mount its disk or restore a backup',
+    )
+  return orphans
+}
+
+function requireListed(folder: ManifestFolder, manifest: Manifest, acceptsMissing: boolean): void {
   const idKey = idKeyOf(folder)
   const isReplaced = hashOf(readPrivateFile(idKey) ?? '') !== manifest.idKeySha256
   const hasSandboxes = manifest.databases.length > 0
