@@ -53,6 +53,8 @@ export const DEFAULT_SANDBOX_LIMITS: SandboxLimits = {
 export const startSpecSchema = schema.record({
   id: schema.text(32),
   name: schema.text(63),
+  /** Its owner: the sandboxes of one account share processor time as one sandbox does. */
+  account: schema.optional(schema.text(64, /^[0-9a-z]+$/)),
   /** Control's public key, 32 bytes in base64url; the only part that the sandbox knows. */
   publicKey: schema.text(43),
   network: networkSchema,

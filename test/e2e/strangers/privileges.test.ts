@@ -125,6 +125,29 @@ describe.skipIf(problem !== undefined)('processes of a server that root started'
     if (detectCgroups() !== 'none') expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toContain('-egress')
   })
 
+  test.skipIf(detectCgroups() === 'none')(
+    'the sandboxes of an account and their egress proxies share its processor time',
+    async () => {
+      await create('another')
+      const pids = [
+        ...findChildren(host, '/code/main.js', 'executable'),
+        ...findChildren(host, '/egress/main.js', 'executable'),
+      ]
+      expect(pids.length).toBeGreaterThanOrEqual(3)
+      const groups = pids.map((pid) => {
+        const lines = readFileSync(`/proc/${pid}/cgroup`, 'utf8').split('\n')
+        const line =
+          lines.find((each) => /:(cpu|cpu,.*|.*,cpu):/.test(each)) ??
+          lines.find((each) => each.startsWith('0::'))
+        return line?.split(':')[2]?.split('/') ?? []
+      })
+      expect(new Set(groups.map((names) => names.at(-2)?.replace(/^[0-9a-f]+-/, '')))).toEqual(
+        new Set(['local']),
+      )
+      expect(new Set(groups.map((names) => names.at(-1))).size).toBe(pids.length)
+    },
+  )
+
   test('an egress proxy that dies is replaced', async () => {
     const pid = findChild(host, '/egress/main.js', 'executable')
     process.kill(pid, 'SIGKILL')

@@ -375,10 +375,10 @@ export class SandboxLifecycle {
     const { store, files, publicKey, nowMs } = this.#deps
     this.#refuseDestroying()
     if (!(await this.#admitStart())) return
-    const { id, name, settings, hasFiles } = this.#record
+    const { id, name, owner: account, settings, hasFiles } = this.#record
     const { network, limits, env } = settingsWithin(settings, this.#deps.ceilings)
     try {
-      const spec = { id, name, publicKey, network, limits, env, hasFiles, ...this.#traffic }
+      const spec = { id, name, account, publicKey, network, limits, env, hasFiles, ...this.#traffic }
       const status = await startWithFiles(this.#deps, spec, requestId)
       if (status.state !== 'running')
         throw new SandwireError('sandbox_failed', 'The sandbox stopped while it was starting')

@@ -1,12 +1,19 @@
 import { canLimitGrowth } from '../disk/image-growth.ts'
 import { pollUntil } from '../poll.ts'
-import { canLimitDevices, type Cgroup, type CgroupKind, cgroupOf, detectCgroups } from './cgroups.ts'
+import {
+  canLimitDevices,
+  type Cgroup,
+  type CgroupKind,
+  cgroupOf,
+  detectCgroups,
+  findCgroup,
+} from './cgroups.ts'
 import { ensureDiskImage, hasLoopDevices, removeUnfinishedImage } from './disk-image.ts'
 import {
   type Isolation,
   type IsolationSettings,
   type LaunchPlan,
-  nameOnMachine,
+  cgroupNameOf,
   type OutsidePaths,
   type PreparePlan,
 } from './isolation.ts'
@@ -91,7 +98,7 @@ class Bubblewrap implements Isolation {
   async sweep(id: string): Promise<void> {
     const claimed = this.#claims.find(id)
     const ids = claimed !== undefined && this.#idsInUse.isOthers(claimed) ? undefined : claimed
-    const cgroup = cgroupOf(this.#machine.cgroups, nameOnMachine(this.#settings, id))
+    const cgroup = this.#cgroup(id)
     const egress = this.#egressCgroup(id)
     const init = SandboxInit.read(foldersOf(this.#settings, id))
     const isOver = await pollUntil(() => {
@@ -115,8 +122,15 @@ class Bubblewrap implements Isolation {
     this.#claims.release(id)
   }
 
+  /** A supervisor knows the account of its sandbox; the host looks for the cgroup of a supervisor that died. */
+  #cgroup(id: string): Cgroup {
+    const kind = this.#machine.cgroups
+    const name = cgroupNameOf(this.#settings, id)
+    return cgroupOf(kind, this.#settings.account === undefined ? findCgroup(kind, name) : name)
+  }
+
   #egressCgroup(id: string): Cgroup {
-    return cgroupOf(this.#machine.cgroups, `${nameOnMachine(this.#settings, id)}-egress`)
+    return this.#cgroup(`${id}-egress`)
   }
 
   #claimIds(id: string): SandboxIds {

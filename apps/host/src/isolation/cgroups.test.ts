@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
-import { canLimitDevices, cgroupOf, detectCgroups } from './cgroups.ts'
+import { canLimitDevices, cgroupOf, detectCgroups, findCgroup } from './cgroups.ts'
 
 /** Uses plain files in place of the kernel's, and checks what is written to them. */
 describe('cgroups', () => {
@@ -76,6 +76,27 @@ describe('cgroups', () => {
     expect(group.joinFiles).toContain(path.join(root, 'blkio/sandwire/ID/cgroup.procs'))
     expect(get('blkio/sandwire/ID/blkio.throttle.write_bps_device')).toBe('7:3 67108864')
     expect(get('blkio/sandwire/ID/blkio.throttle.read_iops_device')).toBe('7:3 4096')
+  })
+
+  test.each(['v1', 'v2'] as const)('of version %s are in that of their account', (kind) => {
+    const [first, second] = [cgroupOf(kind, 'ACCOUNT/FIRST', root), cgroupOf(kind, 'ACCOUNT/SECOND', root)]
+    first.create(DEFAULT_SANDBOX_LIMITS)
+    second.create(DEFAULT_SANDBOX_LIMITS)
+    const base = kind === 'v1' ? 'cpu/sandwire' : 'sandwire'
+    expect(first.joinFiles).toContain(path.join(root, base, 'ACCOUNT/FIRST/cgroup.procs'))
+    if (kind === 'v2') expect(get('sandwire/ACCOUNT/cgroup.subtree_control')).toBe('+memory +pids +cpu')
+    expect(findCgroup(kind, 'SECOND', root)).toBe('ACCOUNT/SECOND')
+    expect(findCgroup(kind, 'OTHER', root)).toBe('OTHER')
+  })
+
+  test('of accounts are removed with their last one', () => {
+    for (const name of ['FIRST', 'SECOND'])
+      mkdirSync(path.join(root, 'sandwire/ACCOUNT', name), { recursive: true })
+    expect(cgroupOf('v2', 'ACCOUNT/FIRST', root).remove()).toBe(true)
+    expect(existsSync(path.join(root, 'sandwire/ACCOUNT/SECOND'))).toBe(true)
+    expect(cgroupOf('v2', 'ACCOUNT/SECOND', root).remove()).toBe(true)
+    expect(existsSync(path.join(root, 'sandwire/ACCOUNT'))).toBe(false)
+    expect(existsSync(path.join(root, 'sandwire'))).toBe(true)
   })
 
   test('report their processes and OOM kills', () => {

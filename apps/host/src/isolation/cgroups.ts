@@ -1,4 +1,13 @@
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import type { SandboxLimits } from '@sandwire/internal-api'
 
@@ -11,6 +20,8 @@ const MIN_OPERATIONS = 100
 
 /** Version 1 counts what TCP and UDP sockets queue separately from other memory, and only if that has a limit: a share of the memory limit. */
 const QUEUE_SHARE = 1 / 4
+
+const MAX_ATTEMPTS = 10
 
 /** The cgroup version of this machine. With `none`, rlimits and a watchdog enforce limits. */
 export type CgroupKind = 'v2' | 'v1' | 'none'
@@ -52,12 +63,15 @@ function readText(file: string): string {
   }
 }
 
+/** Removes a cgroup, and then that of its account unless it has others. */
 function removeFolder(folder: string): boolean {
   try {
     rmdirSync(folder)
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'ENOENT'
   }
+  const parent = path.dirname(folder)
+  if (path.basename(parent) !== OURS) removeFolder(parent)
   return true
 }
 
@@ -84,10 +98,9 @@ function operationsFor(bytesPerSecond: number): number {
 }
 
 /** Disks are limited where the kernel can; the other limits are required. */
-function delegateDisks(root: string): void {
+function delegateDisks(folders: readonly string[]): void {
   try {
-    for (const folder of [root, path.join(root, OURS)])
-      writeFileSync(path.join(folder, 'cgroup.subtree_control'), '+io')
+    for (const folder of folders) writeFileSync(path.join(folder, 'cgroup.subtree_control'), '+io')
   } catch {
     // No such controller; `canLimitDevices` reports it.
   }
@@ -100,17 +113,32 @@ export function canLimitDevices(kind: CgroupKind, root = '/sys/fs/cgroup'): bool
   return kind === 'v2' && delegated.includes('io')
 }
 
+function delegate(folders: readonly string[]): void {
+  delegateDisks(folders)
+  for (const folder of folders)
+    writeFileSync(path.join(folder, 'cgroup.subtree_control'), '+memory +pids +cpu')
+}
+
 function canDelegate(root: string): boolean {
   try {
     mkdirSync(path.join(root, OURS), { recursive: true })
-    delegateDisks(root)
-    for (const folder of [root, path.join(root, OURS)])
-      writeFileSync(path.join(folder, 'cgroup.subtree_control'), '+memory +pids +cpu')
+    delegate([root, path.join(root, OURS)])
     return true
   } catch {
     // Not writable: not root, or a container whose processes are in the root cgroup.
     return false
   }
+}
+
+/** Creates a folder whose parent another sandbox of the account may remove meanwhile. */
+function createFolder(folder: string): void {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      mkdirSync(folder, { recursive: true })
+      return
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS) throw error
+    }
 }
 
 class CgroupV2 implements Cgroup {
@@ -124,7 +152,9 @@ class CgroupV2 implements Cgroup {
   }
 
   create(limits: SandboxLimits): void {
-    mkdirSync(this.#folder, { recursive: true })
+    createFolder(this.#folder)
+    const parent = path.dirname(this.#folder)
+    if (path.basename(parent) !== OURS) delegate([parent])
     this.#set('memory.max', limits.memoryBytes)
     // Missing without swap accounting.
     if (existsSync(path.join(this.#folder, 'memory.swap.max'))) this.#set('memory.swap.max', 0)
@@ -184,7 +214,7 @@ class CgroupV1 implements Cgroup {
 
   create(limits: SandboxLimits): void {
     const { memory, pids, cpu } = this.#folders
-    for (const folder of this.#used) mkdirSync(folder, { recursive: true })
+    for (const folder of this.#used) createFolder(folder)
     this.#setMemory(memory, limits.memoryBytes)
     writeFileSync(path.join(pids, 'pids.max'), String(limits.pids))
     writeFileSync(path.join(cpu, 'cpu.cfs_period_us'), String(CPU_PERIOD_US))
@@ -241,7 +271,15 @@ const NO_CGROUP: Cgroup = {
   remove: () => true,
 }
 
-/** The cgroup of a sandbox; does not create it. */
+/** The name of a cgroup that exists, with that of the account it is in. */
+export function findCgroup(kind: CgroupKind, id: string, root = '/sys/fs/cgroup'): string {
+  const folder = path.join(root, kind === 'v1' ? 'pids' : '', OURS)
+  if (kind === 'none' || existsSync(path.join(folder, id)) || !existsSync(folder)) return id
+  const account = readdirSync(folder).find((name) => existsSync(path.join(folder, name, id)))
+  return account === undefined ? id : path.join(account, id)
+}
+
+/** The cgroup of a sandbox, `ID` or `ACCOUNT/ID`: the kernel divides processor time among accounts first. Does not create it. */
 export function cgroupOf(kind: CgroupKind, id: string, root = '/sys/fs/cgroup'): Cgroup {
   switch (kind) {
     case 'v2':

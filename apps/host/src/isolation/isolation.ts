@@ -117,6 +117,8 @@ export interface IsolationSettings {
   readonly hasOverlays?: boolean
   /** Distinguishes the names of sandboxes on this machine from those of other data folders; absent: none. */
   readonly scope?: string
+  /** Owner of the sandbox of a supervisor; absent: not known. */
+  readonly account?: string
   /** A served folder, used as the workspace of the only sandbox. Only without `isRoot`. */
   readonly workspace?: string
 }
@@ -127,6 +129,13 @@ const MAX_RUN_BASE_BYTES = 107 - `/12345678-${'i'.repeat(32)}/egress/proxy.sock`
 /** The name of a sandbox on this machine, outside its data folder. */
 export function nameOnMachine({ scope }: Pick<IsolationSettings, 'scope'>, id: string): string {
   return scope === undefined ? id : `${scope}-${id}`
+}
+
+/** The name of its control group: sandboxes of one account are in that of the account, if it is known. */
+export function cgroupNameOf(settings: Pick<IsolationSettings, 'scope' | 'account'>, id: string): string {
+  const { account } = settings
+  const name = nameOnMachine(settings, id)
+  return account === undefined ? name : path.join(nameOnMachine(settings, account), name)
 }
 
 /** Default folder for sockets and mount points of sandboxes. */

@@ -8,11 +8,11 @@ import { limitGrowth } from '../disk/image-growth.ts'
 import { watchFullDisk } from '../disk/watch-full-disk.ts'
 import { deviceNumberOf, deviceOf, enableDirectIo, isAttached } from './disk-image.ts'
 import {
+  cgroupNameOf,
   INSIDE,
   type IsolationSettings,
   type LaunchedSandbox,
   type LaunchPlan,
-  nameOnMachine,
 } from './isolation.ts'
 import { createLaunchArgv } from './launch-script.ts'
 import { Launched } from './launched-sandbox.ts'
@@ -110,7 +110,7 @@ async function awaitRelease(image: string): Promise<void> {
 /** Starts a prepared sandbox. */
 export async function launchInBubblewrap(request: LaunchRequest): Promise<LaunchedSandbox> {
   const { plan, folders, ids, settings, machine } = request
-  const cgroup = cgroupOf(machine.cgroups, nameOnMachine(settings, plan.id))
+  const cgroup = cgroupOf(machine.cgroups, cgroupNameOf(settings, plan.id))
   for (const pid of cgroup.pids()) signalProcess(pid, 'SIGKILL')
   SandboxInit.read(folders).kill()
   if (machine.hasImages) await awaitRelease(folders.image)
@@ -161,7 +161,7 @@ function settleDisk({ plan, folders, settings, machine }: LaunchRequest, launche
     void enableDirectIo(image).catch(() => undefined)
     try {
       if (diskBytesPerSecond > 0)
-        cgroupOf(machine.cgroups, nameOnMachine(settings, plan.id)).limitDevice(
+        cgroupOf(machine.cgroups, cgroupNameOf(settings, plan.id)).limitDevice(
           deviceNumberOf(image),
           diskBytesPerSecond,
         )
@@ -176,7 +176,7 @@ function settleDisk({ plan, folders, settings, machine }: LaunchRequest, launche
 function startWatchdogs({ plan, folders, settings, machine }: LaunchRequest, launched: Launched): void {
   const { memoryBytes, diskBytes } = plan.limits
   const disk = { rootPid: launched.pid, folders: [folders.files, folders.io], limitBytes: diskBytes }
-  const cgroup = cgroupOf(machine.cgroups, nameOnMachine(settings, plan.id))
+  const cgroup = cgroupOf(machine.cgroups, cgroupNameOf(settings, plan.id))
   const sockets = { findInit: () => findInit(folders.info), pids: () => cgroup.pids(), memoryBytes }
   const endSandbox = (): void => launched.terminate('oom')
   const watches = startWatches([

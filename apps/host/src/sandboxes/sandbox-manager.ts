@@ -353,7 +353,11 @@ class SupervisedSandboxManager implements SandboxManager {
     } = this.#options
     return {
       start,
-      isolation: { kind: isolation.kind, ...settings },
+      isolation: {
+        kind: isolation.kind,
+        ...settings,
+        ...(start.account !== undefined && { account: start.account }),
+      },
       folder: files.folder,
       controlSocket: this.#store.controlSocketOf(start.id),
       slots,

@@ -15,6 +15,7 @@ const settings = {
   dataFolder: '/data',
   runBase: '/run/x',
   scope: '0a1b2c3d',
+  account: 'local',
   program: { executable: '/bun', code: { folder: '/code', entry: 'main.js' } },
   isRoot: false,
   diskBytesPerSecond: 7,

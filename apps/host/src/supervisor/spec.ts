@@ -9,6 +9,7 @@ const isolationSchema = schema.record({
   dataFolder: pathSchema,
   runBase: pathSchema,
   scope: schema.optional(schema.text(8)),
+  account: schema.optional(schema.text(64, /^[0-9a-z]+$/)),
   program: schema.record({
     executable: pathSchema,
     code: schema.optional(schema.record({ folder: pathSchema, entry: schema.text(4096) })),
