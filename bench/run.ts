@@ -39,6 +39,7 @@ import {
   saveQuarter,
 } from './rows/saves.ts'
 import { search } from './rows/search.ts'
+import { spritesEcho, spritesMemory, spritesReady, spritesReattach } from './rows/sprites.ts'
 import { stalledControl } from './rows/stalled-control.ts'
 import { tree } from './rows/tree.ts'
 import { browserBundle, browserFlood, browserKeys, browserPrompt } from './rows/workbench.ts'
@@ -74,6 +75,10 @@ const ROWS: readonly Row[] = [
   endSessions,
   reattach,
   tree,
+  spritesReady,
+  spritesReattach,
+  spritesEcho,
+  spritesMemory,
   search,
   runStart,
   runEnd,

@@ -9,7 +9,9 @@ export interface Wrapping {
   readonly greeting?: Uint8Array<ArrayBuffer> | string
   /** The output in a message, `undefined` when it has none. */
   readonly unwrap: (message: Uint8Array) => Uint8Array | undefined
-  readonly wrap: (bytes: Uint8Array) => Uint8Array<ArrayBuffer>
+  /** The output in a text message; absent: there is none. */
+  readonly unwrapText?: (text: string) => Uint8Array | undefined
+  readonly wrap: (bytes: Uint8Array) => Uint8Array<ArrayBuffer> | string
   /** The exit code in a text message. */
   readonly exitOf?: (text: string) => number | undefined
 }
@@ -22,7 +24,7 @@ const HeaderWebSocket = WebSocket as unknown as new (
 
 /** Opens a process behind a WebSocket. Every WebSocket server is measured with this client. */
 export async function openWebSocketStream(wrapping: Wrapping): Promise<Stream> {
-  const { url, headers = {}, protocols = [], greeting, unwrap, wrap, exitOf } = wrapping
+  const { url, headers = {}, protocols = [], greeting, unwrap, unwrapText, wrap, exitOf } = wrapping
   const socket = new HeaderWebSocket(url, { headers, protocols })
   socket.binaryType = 'arraybuffer'
   const opened = Promise.withResolvers<void>()
@@ -39,11 +41,8 @@ export async function openWebSocketStream(wrapping: Wrapping): Promise<Stream> {
     opened.resolve()
   })
   socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer | string>) => {
-    if (typeof data === 'string') {
-      exit = exitOf?.(data) ?? exit
-      return
-    }
-    const output = unwrap(new Uint8Array(data))
+    if (typeof data === 'string') exit = exitOf?.(data) ?? exit
+    const output = typeof data === 'string' ? unwrapText?.(data) : unwrap(new Uint8Array(data))
     if (output !== undefined) stream.onData(output)
   })
   socket.addEventListener('close', ({ code, reason }) => {

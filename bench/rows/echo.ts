@@ -44,7 +44,8 @@ function timeTrips(stream: Stream): Promise<number[]> {
   return promise
 }
 
-async function measureEcho(service: Pick<Service, 'connect'>, mode: Mode): Promise<number> {
+/** Median round trip of one byte in microseconds; on a terminal, once the process has printed `ready`. */
+export async function measureEcho(service: Pick<Service, 'connect'>, mode: Mode): Promise<number> {
   const stream = await service.connect()
   if (mode === 'pty') await awaitText(stream, 'ready')
   const times = await timeTrips(stream)

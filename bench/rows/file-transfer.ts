@@ -27,7 +27,7 @@ const target: Target = {
 }
 
 /** MB/s of reading a whole file. */
-async function download(place: FilesPlace, { bytes }: Workload): Promise<number> {
+export async function download(place: FilesPlace, { bytes }: Workload): Promise<number> {
   const startMs = performance.now()
   const response = await expectGood(place.fetch('file?path=large'))
   let read = 0
@@ -38,7 +38,7 @@ async function download(place: FilesPlace, { bytes }: Workload): Promise<number>
 }
 
 /** MB/s of sending a whole file, until it is on the disk. */
-async function upload(place: FilesPlace, { bytes, file }: Workload): Promise<number> {
+export async function upload(place: FilesPlace, { bytes, file }: Workload): Promise<number> {
   const startMs = performance.now()
   const response = await expectGood(place.fetch('file?path=large', { method: 'PUT', body: Bun.file(file) }))
   const body: unknown = await response.json()
@@ -111,7 +111,10 @@ export const uploadFile: Row = {
 }
 
 /** The highest growth of a process during an action. */
-async function watchGrowth(pids: readonly number[], action: () => Promise<unknown>): Promise<number[]> {
+export async function watchGrowth(
+  pids: readonly number[],
+  action: () => Promise<unknown>,
+): Promise<number[]> {
   const before = pids.map(readResidentBytes)
   const highest = [...before]
   const look = (): void => {

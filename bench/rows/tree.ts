@@ -2,6 +2,7 @@ import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TarBuffer } from '@sandwire/tar'
 import { openControl } from '../competitors.ts'
+import { findSpritesProblem, openSpritesHost } from '../peers/sprites.ts'
 import {
   expectGood,
   type FilesPlace,
@@ -79,6 +80,15 @@ async function openIsolated(workspace: string): Promise<(Competitor | Absent)[]>
   ]
 }
 
+async function openSprite(): Promise<Competitor | Absent> {
+  const name = 'sandwire with sprites'
+  const problem = findSpritesProblem()
+  if (problem !== undefined) return { name, absent: problem }
+  const sprite = await openSpritesHost()
+  await expectGood(sprite.fetch('archive?path=.', { method: 'PUT', body: pack() }))
+  return openTree(name, sprite)
+}
+
 export const tree: Row = {
   id: 'tree',
   title: '`/api/tree` of 1,000 names, p95',
@@ -89,6 +99,7 @@ export const tree: Row = {
   targets: [
     atMost('sandwire through control', 'sandwire in local mode', 1.5),
     atMost('sandwire through control', 'sandwire', 3),
+    atMost('sandwire with sprites', 'sandwire in local mode', 3),
   ],
   open: async ({ scratch }) => {
     const workspace = await makeFolder(scratch.directory)
@@ -99,6 +110,7 @@ export const tree: Row = {
       ),
       openTree('sandwire', await openSandboxdFiles(workspace)),
       ...(await openIsolated(workspace)),
+      await openSprite(),
     ]
   },
 }

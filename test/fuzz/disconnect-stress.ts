@@ -25,6 +25,8 @@ export interface DisconnectStressOptions {
   readonly mode: 'pipe' | 'pty'
   readonly seed: number
   readonly disconnects: number
+  /** Breaks all connections between control and the sandbox; takes turns with faults between client and control. */
+  readonly breakBehindControl?: () => void
   /** Called after every disconnect. */
   readonly onDisconnect?: (done: number) => void
 }
@@ -101,8 +103,12 @@ class Echo {
 }
 
 /** Breaks the connection at random and returns a description of the fault. */
-function breakConnection(proxy: FaultProxy, random: Random): string {
+function breakConnection(proxy: FaultProxy, random: Random, breakBehindControl?: () => void): string {
   proxy.setFaults({ toClient: {}, toTarget: {} })
+  if (breakBehindControl !== undefined && random.int(0, 1) === 0) {
+    breakBehindControl()
+    return 'behind control'
+  }
   const direction = random.pick(['toClient', 'toTarget'] as const)
   const kind = random.pick(['reset', 'fin', 'half'] as const)
   const method = random.pick(['now', 'later', 'twice', 'sliced', 'hole', 'late'] as const)
@@ -179,7 +185,7 @@ export async function runDisconnectStress(options: DisconnectStressOptions): Pro
     const isDisconnected = () => echo.reconnections > reconnections
     for (let attempt = 0; attempt < MAX_ATTEMPTS && !isDisconnected(); attempt++) {
       // Has no effect while the connection is down.
-      fault = breakConnection(proxy, random)
+      fault = breakConnection(proxy, random, options.breakBehindControl)
       await eventually(isDisconnected, { what: 'the disconnect', timeoutMs: DISCONNECT_MS }).catch(() => {})
     }
     await wait('the disconnect', isDisconnected)

@@ -1,5 +1,5 @@
-// Long runs of stress tests: `npm run soak -- [--disconnects N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--kept N] [--projects N] [--faults N] [--leaks N] [--trees N] [--runs N] [--seed N]`.
-// Simulates sessions, and versions of files under crashes. Disconnects attachments and compares every byte; kills workerd and the host during transfers; creates and destroys sandboxes;
+// Long runs of stress tests: `npm run soak -- [--disconnects N] [--sprites N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--kept N] [--projects N] [--faults N] [--leaks N] [--trees N] [--runs N] [--seed N]`.
+// Simulates sessions, and versions of files under crashes. Disconnects attachments, also through the fake Sprites API, and compares every byte; kills workerd and the host during transfers; creates and destroys sandboxes;
 // runs file operations while folders are swapped with symlinks that lead outside; kills and freezes processes during operations and
 // compares the state with a model; submits runs of coding agents at once; kills sandboxes, machines and servers while files are saved and restored; repeats requests and reports how the memory of each program grows. 0 skips a stage.
 
@@ -10,7 +10,11 @@ import { compareRandomTrees } from '../../apps/sandboxd/src/agents/base-tree/ran
 import { runSwapRace } from '../../apps/sandboxd/src/workspace/files/swap-race.fixture.ts'
 import { Deployment } from '../e2e/support/deployment.ts'
 import { findLeaks } from '../e2e/support/sandbox-leaks.ts'
+import { startSandbox } from '../e2e/support/control.ts'
 import { startSandboxd } from '../e2e/support/sandboxd.ts'
+import { openSpritesServer } from '../e2e/support/sprites-server.ts'
+import type { WireServer } from '../e2e/support/wire-server.ts'
+import { findFakeSpritesProblem } from '@sandwire/testing/fake-sprites'
 import { Random, simulate } from '@sandwire/testing'
 import { runDisconnectStress } from './disconnect-stress.ts'
 import { runHostKillStress } from './host-kill-stress.ts'
@@ -62,6 +66,7 @@ const text = { type: 'string' } as const
 const { values } = parseArgs({
   options: {
     disconnects: text,
+    sprites: text,
     kills: text,
     sandboxes: text,
     swaps: text,
@@ -91,7 +96,29 @@ function reportEvery(line: () => string): Disposable {
 
 /** Disconnects sessions of a sandboxd with every kind of fault. */
 async function soakDisconnects(wanted: number): Promise<void> {
-  await using sandboxd = await startSandboxd()
+  await using server = await startSandboxd()
+  await breakStreams(server, wanted)
+}
+
+/** The same through control and a sprite, whose connections to control break too. */
+async function soakSprites(wanted: number): Promise<void> {
+  const problem = findFakeSpritesProblem()
+  if (problem !== undefined) return print(`skipped disconnects through sprites: ${problem}`)
+  await using sprites = await openSpritesServer()
+  const server = await startSandbox({ env: sprites.env }, 'default')
+  try {
+    await breakStreams(server, wanted, () => sprites.api.sprite('dev').disconnectAll())
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Disconnects concurrent sessions of a server, and compares every byte. */
+async function breakStreams(
+  server: WireServer,
+  wanted: number,
+  breakBehindControl?: () => void,
+): Promise<void> {
   const totals = { disconnects: 0, bytes: 0, sessions: 0 }
   let nextSeed = firstSeed
   let failure: Error | undefined
@@ -108,7 +135,11 @@ async function soakDisconnects(wanted: number): Promise<void> {
         counted = done
       }
       try {
-        const result = await runDisconnectStress({ server: sandboxd, mode, seed, disconnects, onDisconnect })
+        const options = { server, mode, seed, disconnects, onDisconnect }
+        const result = await runDisconnectStress({
+          ...options,
+          ...(breakBehindControl !== undefined && { breakBehindControl }),
+        })
         totals.bytes += result.bytesEachWay
         totals.sessions++
         if (result.read !== result.written)
@@ -303,6 +334,7 @@ const stages = [
   { run: soakKept, count: readWhole(values.kept, DEFAULT_KEPT) },
   { run: soakProjects, count: readWhole(values.projects, DEFAULT_PROJECTS) },
   { run: soakDisconnects, count: readWhole(values.disconnects, DEFAULT_DISCONNECTS) },
+  { run: soakSprites, count: readWhole(values.sprites, DEFAULT_DISCONNECTS) },
   { run: soakKills, count: readWhole(values.kills, DEFAULT_KILLS) },
   { run: soakSandboxes, count: readWhole(values.sandboxes, DEFAULT_SANDBOXES) },
   { run: soakSwaps, count: readWhole(values.swaps, DEFAULT_SWAPS) },
