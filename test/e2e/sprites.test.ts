@@ -39,14 +39,24 @@ describe.skipIf(problem !== undefined)(
       socketUrl: (url: string) => `ws://127.0.0.1:${host.port}${url}`,
     })
 
-    test('has one sandbox, whose workspace is that of the sprite', async () => {
+    test('has one sandbox, whose workspace is that of the sprite, from the first request of the compat API on', async () => {
       expect((await send('POST', '/api/sandboxes', { name: 'other', start: false })).status).toBe(404)
-      expect((await send('POST', '/api/sandboxes', { name: 'default', start: true })).status).toBe(201)
+      expect(await (await host.fetch('/api/tree?path=.')).json()).toEqual({ entries: [], path: '.' })
       expect((await send('PUT', '/api/file?path=a/b.txt', { content: 'one' })).status).toBe(200)
       const file = path.join(sprites.api.sprite('dev').root, 'home/sprite/workspace/a/b.txt')
       expect(await readFile(file, 'utf8')).toBe('one')
       const tree: unknown = await (await host.fetch('/api/tree?path=a')).json()
       expect(tree).toMatchObject({ entries: [{ name: 'b.txt', is_dir: false, size: 3 }] })
+    })
+
+    test('streams what has no known length: matches and archives', async () => {
+      const url = '/api/workspaces/default'
+      const found = await (await host.fetch(`${url}/search?q=one`)).text()
+      expect(found).toContain('"type":"match","path":"a/b.txt"')
+      expect(found).toContain('{"type":"end","matches":1')
+      const archive = await (await host.fetch(`${url}/archive?path=a`)).text()
+      expect(archive).toContain('b.txt')
+      expect(archive.length).toBeGreaterThan(1024)
     })
 
     test('keeps a session through a sprite that freezes and thaws', async () => {

@@ -192,7 +192,7 @@ export function createApp(deps: AppDependencies): App {
   addWorkspaceRoutes(app, guardOf, {
     lookup,
     defaultName: config.defaultName,
-    isFolder: config.workspaceMode === 'local',
+    hasOneSandbox: config.hasOneSandbox,
     budget: new WorkspaceBudget(config.limits.workspaceCostPerMinutePerUser),
     commands,
     nowMs,

@@ -24,8 +24,8 @@ export interface WorkspaceRouteDependencies {
   readonly lookup: SandboxLookup
   /** Name of the sandbox of a request that names none. */
   readonly defaultName: string
-  /** The only sandbox serves a folder of this machine. */
-  readonly isFolder: boolean
+  /** The only sandbox is a folder of this machine, or the operator's sprite. */
+  readonly hasOneSandbox: boolean
   readonly budget: WorkspaceBudget
   readonly commands: CommandPolicy
   readonly nowMs: () => number
@@ -94,13 +94,13 @@ function readId({ path }: ProxyRoute, id: string | undefined): { readonly id?: s
 }
 
 /**
- * The requested sandbox. The sandbox of a served folder is created by its owner's first request; no other sandbox is created by
- * a request for its files.
+ * The requested sandbox. A server's only sandbox is created by its owner's first request; no other sandbox is created by a
+ * request for its files.
  */
 async function findOrCreate(
   call: SandboxCall,
   ref: SandboxRef,
-  { lookup, defaultName, isFolder }: WorkspaceRouteDependencies,
+  { lookup, defaultName, hasOneSandbox }: WorkspaceRouteDependencies,
 ): Promise<string> {
   try {
     return await lookup.resolve(call.identity, ref)
@@ -108,7 +108,7 @@ async function findOrCreate(
     const isMissing = error instanceof SandwireError && error.code === 'sandbox_not_found'
     const isDefault = ref.by === 'name' && ref.name === defaultName
     const isOwner = call.identity === LOCAL_ACCOUNT && call.scopes.includes('admin')
-    if (!(isMissing && isFolder && isDefault && isOwner)) throw error
+    if (!(isMissing && hasOneSandbox && isDefault && isOwner)) throw error
     return (await lookup.create(call, defaultName, lookup.defaultSettings, true)).id
   }
 }
@@ -137,7 +137,7 @@ async function forward(
     route: nameOfRoute(route),
     isHead,
     query: rest,
-    mayStart: deps.isFolder && route.api === 'compat' && call.scopes.includes('exec'),
+    mayStart: deps.hasOneSandbox && route.api === 'compat' && call.scopes.includes('exec'),
     headers: {
       ...forwarded,
       ...body.headers,

@@ -1,3 +1,4 @@
+import { concatBytes } from '@sandwire/bytes'
 import type { UpstreamRequest } from '../provider.ts'
 import { unreachable } from '../upstream.ts'
 import { type ByteDuplex, readResponseHead } from './byte-duplex.ts'
@@ -43,36 +44,37 @@ async function writeStream(duplex: ByteDuplex, body: ReadableStream): Promise<vo
   }
 }
 
-/** The body as a stream: a part is read when its consumer asks for it. */
+/** The body as a byte stream, as workerd's own bodies are: a part is read when its consumer asks for it. */
 function streamBody(duplex: ByteDuplex, first: Uint8Array, decoder: BodyDecoder): ReadableStream<Uint8Array> {
   let pending = decoder.push(first)
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          while (pending.length === 0 && !decoder.isDone) {
-            const bytes = await duplex.read()
-            if (bytes === undefined) {
-              decoder.end()
-              duplex.close()
-              controller.close()
-              return
-            }
-            pending = decoder.push(bytes)
+  const end = (controller: ReadableByteStreamController): void => {
+    duplex.close()
+    controller.close()
+    // A read into a buffer of its own ends only with a response.
+    controller.byobRequest?.respond(0)
+  }
+  return new ReadableStream({
+    type: 'bytes',
+    async pull(controller) {
+      try {
+        while (pending.length === 0 && !decoder.isDone) {
+          const bytes = await duplex.read()
+          if (bytes === undefined) {
+            decoder.end()
+            return end(controller)
           }
-          for (const part of pending.splice(0)) controller.enqueue(part)
-          if (!decoder.isDone) return
-          duplex.close()
-          controller.close()
-        } catch (error) {
-          duplex.close()
-          controller.error(unreachable(error))
+          pending = decoder.push(bytes)
         }
-      },
-      cancel: () => duplex.close(),
+        // A copy, because the stream takes the buffer, which may hold more than these parts.
+        if (pending.length > 0) controller.enqueue(concatBytes(pending.splice(0)))
+        if (decoder.isDone) end(controller)
+      } catch (error) {
+        duplex.close()
+        controller.error(unreachable(error))
+      }
     },
-    { highWaterMark: 0 },
-  )
+    cancel: () => duplex.close(),
+  })
 }
 
 function responseOf(head: ResponseHead, rest: Uint8Array, duplex: ByteDuplex, method: string): Response {

@@ -106,9 +106,9 @@ export class BodyDecoder {
     if (this.#kind !== 'close' && !this.isDone) fail('the body is incomplete')
   }
 
-  /** The parts of the body in these bytes; what follows the body is dropped. */
+  /** The parts of the body in these bytes, none of them empty; what follows the body is dropped. */
   push(bytes: Uint8Array): Uint8Array[] {
-    if (this.#kind === 'close') return [bytes]
+    if (this.#kind === 'close') return bytes.length === 0 ? [] : [bytes]
     if (this.#kind === 'chunked') return this.#pushChunked(bytes)
     const part = bytes.subarray(0, this.#remaining)
     this.#remaining -= part.length
