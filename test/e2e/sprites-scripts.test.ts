@@ -17,6 +17,7 @@ describe.skipIf(problem !== undefined)(
     beforeAll(async () => {
       api = await openFakeSprites({ sprites: ['dev'] })
       writeFileSync(program, `#!/bin/sh\necho 'sandboxd ${SOFTWARE_VERSION}'\n`)
+      writeFileSync(path.join(folder, 'rg'), 'ripgrep')
     })
     afterAll(async () => {
       await api[Symbol.asyncDispose]()
@@ -52,9 +53,12 @@ describe.skipIf(problem !== undefined)(
       expect(first.out).toContain('was installed')
       const installed = path.join(api.sprite('dev').root, 'srv/workspace-api/sandboxd')
       expect(readFileSync(installed, 'utf8')).toBe(readFileSync(program, 'utf8'))
-      const before = statSync(installed).ino
-      expect((await run('deploy_workspace_service.sh', [program])).out).toContain('up to date')
-      expect(statSync(installed).ino).toBe(before)
+      const search = path.join(api.sprite('dev').root, 'srv/workspace-api/rg')
+      expect(readFileSync(search, 'utf8')).toBe('ripgrep')
+      const before = [installed, search].map((file) => statSync(file).ino)
+      const again = await run('deploy_workspace_service.sh', [program])
+      expect(again.out).toContain('sandboxd is up to date\nrg is up to date\n')
+      expect([installed, search].map((file) => statSync(file).ino)).toEqual(before)
       const checked = await run('smoke_check.sh')
       expect(checked).toMatchObject({ code: 0, error: '' })
       expect(checked.out).toContain('exec       /home/sprite/workspace')
