@@ -17,7 +17,7 @@ import { SLOT_ADDRESS } from './slots.ts'
  * | `GET /sandboxes/:id/logs?bytes=N` | JSON lines, the last N bytes of them |
  *
  * An error is `{error: {code, message, request_id, full_disk?, missing_file?, start_failure?}}` with the status of its row;
- * `full_disk` is a folder on the disk that has no space left, `missing_file` the path in the data folder of what is missing, and
+ * `full_disk` is a folder on the disk that has no space left, `missing_file` the path in the data folder of what is missing or damaged, and
  * `start_failure` the reason of a `StartFailure`, when that was the cause.
  */
 

@@ -98,7 +98,7 @@ function unavailable(problem: string, cause?: unknown): SandwireError {
 function missingFiles(file: string): SandwireError {
   return new SandwireError(
     'files_missing',
-    `Cannot start the sandbox: its files are missing, "${file}" in the data folder of the server. The operator can mount the disk that holds them or restore a backup`,
+    `Cannot start the sandbox: its files are missing or damaged, "${file}" in the data folder of the server. The operator can mount the disk that holds them or restore a backup`,
   )
 }
 

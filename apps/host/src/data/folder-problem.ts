@@ -120,12 +120,12 @@ export class FullDisk extends Error {
   }
 }
 
-/** A file or folder that must exist is missing. As the cause of an error, the host API reports it to control as a field. */
+/** A file or folder that must exist is missing or damaged. As the cause of an error, the host API reports it to control as a field. */
 export class MissingFile extends Error {
   readonly file: string
 
   constructor(file: string) {
-    super(`"${file}" is missing`)
+    super(`"${file}" is missing or damaged`)
     this.file = file
   }
 }

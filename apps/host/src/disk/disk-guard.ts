@@ -8,7 +8,7 @@ import {
 } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { FullDisk } from '../data/folder-problem.ts'
-import { inodesFor, listAttachedFiles } from '../isolation/disk-image.ts'
+import { inodesFor, listAttachedFiles, readImageId } from '../isolation/disk-image.ts'
 import { describeCause, type Log } from '../log.ts'
 import type { DiskSettings } from '../settings/disk.ts'
 import {
@@ -112,7 +112,8 @@ export class DiskGuard {
       return { [Symbol.dispose]: () => undefined }
     }
     const image = this.#options.imageOf(id)
-    const isNew = !existsSync(image)
+    // A damaged image is replaced by a new one.
+    const isNew = readImageId(image) === undefined
     const others = this.#measure().filter((each) => each.id !== id)
     const own = isNew ? newImage(id, limits.diskBytes) : measureStoppedImage(id, image)
     const { room, shares, growthBytes } = divideRoom(available, others, own)

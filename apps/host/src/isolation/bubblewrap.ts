@@ -8,7 +8,13 @@ import {
   detectCgroups,
   findCgroup,
 } from './cgroups.ts'
-import { ensureDiskImage, hasLoopDevices, removeUnfinishedImage } from './disk-image.ts'
+import {
+  ensureOwnImage,
+  hasLoopDevices,
+  isOwnImage,
+  removeUnfinishedImage,
+  replacedFolder,
+} from './disk-image.ts'
 import {
   type Isolation,
   type IsolationSettings,
@@ -63,12 +69,13 @@ class Bubblewrap implements Isolation {
 
   async prepare(plan: PreparePlan): Promise<OutsidePaths> {
     const folders = foldersOf(this.#settings, plan.id)
-    requireFiles(plan, this.filesOf(plan.id))
+    if (this.#machine.hasImages) requireFiles(plan, folders.image, isOwnImage(folders))
+    else requireFiles(plan, folders.files)
     const ids = this.#settings.isRoot ? this.#claimIds(plan.id) : undefined
     if (ids !== undefined) this.#idsInUse.take(ids, () => pidsOf(ids).length === 0)
     await prepareRunFolder(this.#settings.runBase, folders, ids)
     if (this.#machine.hasImages && ids !== undefined) {
-      await ensureDiskImage(folders.image, plan.limits.diskBytes, ids)
+      await ensureOwnImage(folders, plan.limits.diskBytes, ids)
     } else {
       const owner = ids === undefined ? undefined : { uid: ids.user, gid: ids.user }
       ensureFolder(folders.files, 0o755)
@@ -117,7 +124,7 @@ class Bubblewrap implements Isolation {
   async remove(id: string): Promise<void> {
     await this.sweep(id)
     const folders = foldersOf(this.#settings, id)
-    for (const each of [folders.files, folders.image]) await removeTree(each)
+    for (const each of [folders.files, folders.image, replacedFolder(folders.image)]) await removeTree(each)
     removeUnfinishedImage(folders.image)
     this.#claims.release(id)
   }

@@ -4,6 +4,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   truncateSync,
   writeFileSync,
@@ -12,8 +13,11 @@ import { basename, join, resolve } from 'node:path'
 import {
   enableDirectIo,
   ensureDiskImage,
+  ensureOwnImage,
   hasLoopDevices,
   isAttached,
+  isOwnImage,
+  replacedFolder,
   removeUnfinishedImage,
 } from './disk-image.ts'
 
@@ -61,6 +65,45 @@ test.skipIf(!hasLoopDevices(process.getuid?.() === 0))(
       interrupt()
       removeUnfinishedImage(image)
       expect(readdirSync(folder)).toEqual(['a.ext4'])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  },
+)
+
+test.skipIf(!hasLoopDevices(process.getuid?.() === 0))(
+  'ensureOwnImage replaces an image that is damaged or not the newest, and keeps what was in its place',
+  async () => {
+    mkdirSync(FOLDER, { recursive: true })
+    const folder = mkdtempSync(join(FOLDER, 'image-'))
+    const files = { image: join(folder, 'a.ext4'), imageId: join(folder, 'sandboxes/a/image-id') }
+    const sizeBytes = 4 * 1024 ** 2
+    const ensure = (): Promise<void> =>
+      ensureOwnImage(files, sizeBytes, { daemon: 100_000, user: 100_001, egress: 100_002 })
+    const replaced = (): number => readdirSync(replacedFolder(files.image)).length
+    try {
+      expect(isOwnImage(files)).toBe(false)
+      await ensure()
+      expect(isOwnImage(files)).toBe(true)
+      // As when the disk with the image is not mounted, and is mounted again later.
+      const earlier = join(folder, 'earlier')
+      renameSync(files.image, earlier)
+      await ensure()
+      expect(isOwnImage(files)).toBe(true)
+      renameSync(earlier, files.image)
+      expect(isOwnImage(files)).toBe(false)
+      await ensure()
+      expect([isOwnImage(files), replaced()]).toEqual([true, 1])
+      for (const [times, bytes] of [0, 1024 ** 2].entries()) {
+        truncateSync(files.image, bytes)
+        expect(isOwnImage(files)).toBe(false)
+        await ensure()
+        expect([isOwnImage(files), replaced()]).toEqual([true, times + 2])
+      }
+      // As after the folder of the sandbox was lost.
+      rmSync(files.imageId)
+      await ensure()
+      expect([isOwnImage(files), replaced()]).toEqual([true, 3])
     } finally {
       rmSync(folder, { recursive: true })
     }

@@ -1,15 +1,20 @@
 import {
   chownSync,
+  closeSync,
   existsSync,
+  fstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
 } from 'node:fs'
 import path from 'node:path'
-import type { SandboxIds } from './sandbox-folders.ts'
+import { readPrivateFile, writePrivateFile } from '../data/private-file.ts'
+import type { SandboxFolders, SandboxIds } from './sandbox-folders.ts'
 import { runTool, SYSTEM_ENV } from './system-tools.ts'
 
 /** Disk bytes per inode, and bounds for the number of inodes. */
@@ -23,6 +28,67 @@ export function inodesFor(diskBytes: number): number {
 
 /** Share of the blocks that only sandboxd can use. */
 const RESERVED_PERCENT = 2
+
+/** The superblock of ext4 (https://docs.kernel.org/filesystems/ext4/super.html), and fields in it. */
+const SUPERBLOCK = { offset: 1024, bytes: 1024 }
+const BLOCKS_LOW = 0x4
+const LOG_BLOCK_SIZE = 0x18
+const MAGIC = { offset: 0x38, value: 0xef53 }
+const UUID = { offset: 0x68, end: 0x78 }
+const BLOCKS_HIGH = 0x150
+
+/** UUID of the file system in an image; undefined when it is missing, truncated or none. */
+export function readImageId(image: string): string | undefined {
+  const block = Buffer.alloc(SUPERBLOCK.bytes)
+  let sizeBytes = 0
+  try {
+    const fd = openSync(image, 'r')
+    try {
+      readSync(fd, block, 0, SUPERBLOCK.bytes, SUPERBLOCK.offset)
+      sizeBytes = fstatSync(fd).size
+    } finally {
+      closeSync(fd)
+    }
+  } catch {
+    // Missing, or not a file.
+    return undefined
+  }
+  if (block.readUInt16LE(MAGIC.offset) !== MAGIC.value) return undefined
+  const blocks = block.readUInt32LE(BLOCKS_HIGH) * 2 ** 32 + block.readUInt32LE(BLOCKS_LOW)
+  const isWhole = sizeBytes >= blocks * 1024 * 2 ** block.readUInt32LE(LOG_BLOCK_SIZE)
+  return isWhole ? block.toString('hex', UUID.offset, UUID.end) : undefined
+}
+
+type ImageFiles = Pick<SandboxFolders, 'image' | 'imageId'>
+
+/** False for an image that is missing or damaged, and for an earlier one that was replaced, as while its disk was not mounted. */
+export function isOwnImage({ image, imageId }: ImageFiles): boolean {
+  const id = readImageId(image)
+  return id !== undefined && id === (readPrivateFile(imageId) ?? id)
+}
+
+/** Makes sure that a sandbox has an image of its own. What is in its place is moved into a folder beside it. */
+export async function ensureOwnImage(files: ImageFiles, diskBytes: number, ids: SandboxIds): Promise<void> {
+  const { image, imageId } = files
+  if (existsSync(image) && !isOwnImage(files)) {
+    mkdirSync(replacedFolder(image), { recursive: true, mode: 0o700 })
+    renameSync(
+      image,
+      path.join(mkdtempSync(path.join(replacedFolder(image), 'image-')), path.basename(image)),
+    )
+  }
+  await ensureDiskImage(image, diskBytes, ids)
+  const id = readImageId(image)
+  if (id !== undefined && id !== readPrivateFile(imageId)) {
+    mkdirSync(path.dirname(imageId), { recursive: true, mode: 0o700 })
+    writePrivateFile(imageId, id)
+  }
+}
+
+/** Folder of images that were replaced. */
+export function replacedFolder(image: string): string {
+  return `${image}.replaced`
+}
 
 /** Creates the file system of a sandbox, with `workspace`, `home` and `state`, unless it exists. The image is sparse. */
 export async function ensureDiskImage(image: string, diskBytes: number, ids: SandboxIds): Promise<void> {

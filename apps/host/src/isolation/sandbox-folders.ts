@@ -44,6 +44,8 @@ export interface SandboxFolders {
   readonly files: string
   /** Disk image, when loop devices work. */
   readonly image: string
+  /** UUID of the newest image, apart from the image itself. */
+  readonly imageId: string
 }
 
 /** Paths of a sandbox; creates nothing. */
@@ -66,6 +68,7 @@ export function foldersOf(
     init: path.join(run, 'init.json'),
     files: path.join(kept, 'files', id),
     image: path.join(kept, 'images', `${id}.ext4`),
+    imageId: path.join(base.dataFolder, 'sandboxes', id, 'image-id'),
   }
 }
 
@@ -85,8 +88,8 @@ export interface SandboxIds {
 }
 
 /** Throws when files that must exist are missing, for instance because their disk is not mounted. */
-export function requireFiles({ hasFiles }: PreparePlan, file: string): void {
-  if (hasFiles === true && !existsSync(file)) throw new MissingFile(file)
+export function requireFiles({ hasFiles }: PreparePlan, file: string, isThere = existsSync(file)): void {
+  if (hasFiles === true && !isThere) throw new MissingFile(file)
 }
 
 /** Opens a path without read permission, which its owner may lack. */

@@ -317,9 +317,13 @@ class SupervisedSandboxManager implements SandboxManager {
   #missing({ id, name }: StartSpec): SandwireError {
     const { isolation, settings } = this.#options
     const file = path.relative(settings.dataFolder, isolation.filesOf(id))
-    return new SandwireError('files_missing', `Cannot start sandbox "${name}": "${file}" is missing`, {
-      cause: new MissingFile(file),
-    })
+    return new SandwireError(
+      'files_missing',
+      `Cannot start sandbox "${name}": "${file}" is missing or damaged`,
+      {
+        cause: new MissingFile(file),
+      },
+    )
   }
 
   get #isFull(): boolean {
