@@ -45,8 +45,8 @@ function openGithub() {
           pulls.filter(({ head }) => url.searchParams.get('head') === `owner:${String(head)}`),
         )
       if (url.pathname === '/repos/owner/one') return Response.json({ default_branch: 'main' })
-      if (url.pathname === '/repos/owner/one/git/ref/heads/next')
-        return Response.json({ ref: 'refs/heads/next' })
+      if (url.pathname === '/repos/owner/one/git/ref/heads/deps/@types/node+1')
+        return Response.json({ ref: 'refs/heads/deps/@types/node+1' })
       return Response.json({ message: 'Not Found' }, { status: 404 })
     },
   })
@@ -138,7 +138,7 @@ async function publish(run: string, body: object): Promise<{ status: number; cod
 }
 
 test('a run is published as a commit on a new branch with a pull request, once', async () => {
-  const run = await endedRun({ ref: 'next' }, 'made')
+  const run = await endedRun({ ref: 'deps/@types/node+1' }, 'made')
   const publication = { branch: 'agent/fix', title: 'Fix it', body: 'Because.', pullRequest: true }
   const first = await publish(run, publication)
   expect(first).toMatchObject({
@@ -150,7 +150,9 @@ test('a run is published as a commit on a new branch with a pull request, once',
   expect(server.git('owner/one', 'log', '-1', '--format=%B', commit).trim()).toBe('Fix it\n\nBecause.')
   expect(server.git('owner/one', 'diff', '--name-status', 'main', commit)).toBe('A\tmade.txt\n')
   server.git('owner/one', 'fsck', '--strict')
-  expect(github.pulls).toMatchObject([{ title: 'Fix it', body: 'Because.', head: 'agent/fix', base: 'next' }])
+  expect(github.pulls).toMatchObject([
+    { title: 'Fix it', body: 'Because.', head: 'agent/fix', base: 'deps/@types/node+1' },
+  ])
   expect(await publish(run, publication)).toEqual(first)
   expect(github.pulls).toHaveLength(1)
   expect(github.calls.every(({ authorization }) => authorization === `Bearer ${TOKEN}`)).toBeTrue()

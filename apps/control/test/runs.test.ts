@@ -248,6 +248,7 @@ test('requests with invalid fields are refused with the name of the field', asyn
     [{ task: 'x', repo: 'git@github.com:a/b' }, 'repo'],
     [{ task: 'x', repo: 'https://user:secret@github.com/a/b' }, 'repo'],
     [{ task: 'x', repo: 'https://github.com/a/b', ref: '--upload-pack=x' }, 'ref'],
+    [{ task: 'x', repo: 'https://github.com/a/b', ref: 'main@{1}' }, 'ref'],
     [{ task: 'x', repo: 'https://github.com/a/b', sandbox }, 'sandbox'],
     [{ task: '', sandbox }, 'task'],
     [{ task: 'x', sandbox, limits: { budgetUsd: 1_000 } }, 'limits.budgetUsd'],

@@ -18,7 +18,7 @@ const REPOSITORY_RULE = 'expected https://HOST/PATH without credentials'
 export const repositorySchema = z.string({ error: REPOSITORY_RULE }).refine(isRepositoryUrl, REPOSITORY_RULE)
 
 /** Not an option of git, and no revision range. */
-const REF = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,249}[A-Za-z0-9])?$/
+const REF = /^[A-Za-z0-9](?:[A-Za-z0-9._/@+-]{0,249}[A-Za-z0-9])?$/
 const REF_RULE = 'expected a branch, a tag or a commit'
 
 export const refSchema = z
