@@ -5,7 +5,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { Random } from '@sandwire/testing'
 import { openDiffStore } from '../src/run/diff-store.ts'
 import { RunLifecycle, type RunSandbox } from '../src/run/lifecycle.ts'
-import type { RunRecord } from '../src/run/record.ts'
+import type { RunRecord, Spent } from '../src/run/record.ts'
 import { RunStore } from '../src/run/store.ts'
 import { MemoryStore } from './support/memory-store.ts'
 import { sqlOf } from './support/bun-sql.ts'
@@ -57,6 +57,9 @@ class FaultyEnvironment {
   isReleased = false
   isGrantOpen = false
   activeRuns = 0
+  spent: Spent | null = null
+  /** As the account's list of runs has it. */
+  listedSpent: Spent | null = null
   /** Events that were emitted; all of them must be stored in the end. */
   readonly random: Random
   readonly faults: number
@@ -125,12 +128,16 @@ class FaultyEnvironment {
             this.isGrantOpen = true
             return { task: '' } as never
           }),
-        spent: () => Promise.resolve(null),
+        spent: () => Promise.resolve(this.spent),
         end: () => call(() => void (this.isGrantOpen = false)),
       },
       index: {
         admit: () => call(() => this.random.int(0, 3 - 1) > 0),
-        report: (record) => call(() => void (this.activeRuns = record.state.kind === 'ended' ? 0 : 1)),
+        report: (record) =>
+          call(() => {
+            this.activeRuns = record.state.kind === 'ended' ? 0 : 1
+            this.listedSpent = record.spent
+          }),
       },
       diffs: openDiffStore(RUN, this.store, undefined, 'patch'),
       packs: openDiffStore(RUN, this.store, undefined, 'pack'),
@@ -199,6 +206,19 @@ test('a run ends with everything released and every event stored, whatever fails
       expect(record?.diffBytes).toBe(environment.agent.diff.length)
     }
   }
+})
+
+test('what a run has used is shown while it works', async () => {
+  const environment = new FaultyEnvironment(1, 0)
+  const lifecycle = environment.open()
+  for (let round = 0; round < 100 && environment.store.read()?.state.kind !== 'running'; round++)
+    await lifecycle.advance()
+  const tokens = { inputTokens: 9, outputTokens: 9, cacheReadTokens: 0, cacheWriteTokens: 0 }
+  environment.spent = { ...tokens, costUsd: 1.5, requests: 3 }
+  await lifecycle.advance()
+  const record = environment.store.read()
+  expect(record?.state.kind).toBe('running')
+  expect([record?.spent, environment.listedSpent]).toEqual([environment.spent, environment.spent])
 })
 
 test('a large diff is kept in chunks and read back exactly', async () => {

@@ -242,11 +242,20 @@ export class RunLifecycle {
     if (view === undefined) return undefined
     await this.#pull(view)
     await this.observe(view)
+    await this.#countSpent()
     this.#pulledMs = nowMs()
     const { deadlineMs, state } = this.record
     if (deadlineMs !== null && nowMs() > deadlineMs)
       await this.#apply({ type: 'stop', why: 'timed_out', message: 'The run reached its time limit' })
     return state.kind === before ? pollMs : undefined
+  }
+
+  /** Stores what the run has used so far, which its agent reports only at its end. */
+  async #countSpent(): Promise<void> {
+    const { credentials, store, index } = this.#deps
+    const spent = await credentials.spent()
+    if (spent === null || JSON.stringify(spent) === JSON.stringify(this.record.spent)) return
+    await index.report(store.update({ spent }))
   }
 
   async #stopAgent({ why, message }: Extract<RunState, { kind: 'stopping' }>): Promise<number | undefined> {
