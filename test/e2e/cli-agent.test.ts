@@ -28,12 +28,14 @@ const sbx = (...argv: string[]) => runInProcess(argv, options())
 test('agent works on a repository, prints progress to stderr and the patch to stdout', async () => {
   agents.onStart = (agent) => {
     agent.emit({ type: 'stdout', data: 'Looking' })
+    agent.withheld.push('leak.txt')
     agent.end('completed', PATCH)
   }
   const { stdout, stderr, code } = await sbx('agent', 'Fix it', '--repo', REPO)
   expect([stdout.toString(), code]).toEqual([PATCH, 0])
   expect(stderr).toContain('Looking')
   expect(stderr).toContain('1 file changed')
+  expect(stderr).toContain("left out, because they contain the run's token: leak.txt")
 })
 
 test('--json prints every event once, and an outcome has the exit code of its error', async () => {
@@ -66,6 +68,8 @@ test('a run is listed, shown, told something, aborted, and its diff printed', as
   expect((await running.done).code).toBe(130)
   expect((await sbx('run', 'diff', id)).stdout.toString()).toBe('diff --git a/a b/a\n')
   expect((await sbx('run', 'events', id)).code).toBe(130)
+  const late = await sbx('run', 'say', id, 'Too late')
+  expect(late.stderr).toContain(`run show ${id}`)
 })
 
 test('wrong usage and unknown runs have a message and a hint', async () => {

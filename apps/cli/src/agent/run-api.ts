@@ -11,6 +11,8 @@ const anyNumber: schema.Schema<number> = {
   describe: 'number',
 }
 
+const pathList = schema.list(schema.text(8192), 100_000)
+
 const runSchema = looseObject({
   id: schema.text(128),
   sandbox: schema.text(64),
@@ -31,8 +33,10 @@ const runSchema = looseObject({
       diffBytes: schema.nullable(anyNumber),
       diffProblem: nullableText,
       tamperProof: schema.bool,
-      ignored: schema.list(schema.text(8192), 100_000),
-      submodules: schema.list(schema.text(8192), 100_000),
+      ignored: pathList,
+      submodules: pathList,
+      withheld: pathList,
+      unreadable: pathList,
     }),
   ),
 })
@@ -69,6 +73,26 @@ export function errorOfRun({ outcome, message }: Run): SandwireError | undefined
 
 export async function readRun(api: Api, id: string): Promise<Run> {
   return decodeRun(await api.request('GET', `/api/runs/${id}`))
+}
+
+const MAX_SHOWN_PATHS = 5
+
+/** Why the diff does not have everything that the run changed, one line for each reason. */
+export function describeMissing({ result }: Pick<Run, 'result'>): readonly string[] {
+  if (result === null) return []
+  const { diffProblem, withheld, unreadable, ignored, submodules } = result
+  const list = (reason: string, paths: readonly string[]): string[] => {
+    if (paths.length === 0) return []
+    const more = paths.length > MAX_SHOWN_PATHS ? ` and ${paths.length - MAX_SHOWN_PATHS} more` : ''
+    return [`${reason}: ${paths.slice(0, MAX_SHOWN_PATHS).join(', ')}${more}`]
+  }
+  return [
+    ...(diffProblem === null ? [] : [`there is no diff: ${diffProblem}`]),
+    ...list("left out, because they contain the run's token", withheld),
+    ...list('left out, because a patch cannot contain them or they could not be read', unreadable),
+    ...list('left out, because new ignore rules hide them', ignored),
+    ...list('left out, because they are in submodules', submodules),
+  ]
 }
 
 /** A run is collected within this time after its last event. */

@@ -58,6 +58,24 @@ test('a question is answered by number or in own words', () => {
   }
 })
 
+test('several questions are asked one after the other, and answered together', () => {
+  const options = ['One', 'Two'].map((label) => ({ label, description: '' }))
+  const questions = [
+    { question: 'Which?', header: 'h', allowsMany: false, options },
+    { question: 'What else?', header: 'h', allowsMany: true, options },
+  ]
+  const run = new RunConsole()
+  const shown = JSON.stringify(run.event(entry({ ...ASK, kind: 'question', questions })))
+  expect([shown.includes('Which?'), shown.includes('What else?')]).toEqual([true, false])
+  expect(JSON.stringify(run.keys('2\r', 0))).toContain('What else?')
+  expect(run.keys('1, 2\r', 0)).toContainEqual({
+    type: 'approve',
+    requestId: 'r1',
+    answer: { decision: 'allow', answers: { 'Which?': 'Two', 'What else?': 'One, Two' } },
+  })
+  expect(run.keys('more\r', 0)).toContainEqual({ type: 'message', text: 'more' })
+})
+
 test('a request that another user answered is no longer pending', () => {
   const run = new RunConsole()
   run.event(entry(ASK))

@@ -29,14 +29,17 @@ const MAX_LINE_CHARS = 16 * 1024
 /** Characters of a tool's input that are shown with a request. */
 const MAX_INPUT_CHARS = 800
 
-function describeRequest({ prompt, kind, tool, questions }: InputRequest): string {
-  if (kind === 'question' && questions !== undefined) {
-    const lines = questions.flatMap(({ question, options }) => [
-      question,
-      ...options.map(({ label, description }, at) => `  ${at + 1}) ${label}  ${description}`),
-    ])
-    return `${lines.join('\n')}\n`
-  }
+type Question = NonNullable<InputRequest['questions']>[number]
+
+function describeQuestion({ question, options }: Question): string {
+  const lines = options.map(({ label, description }, at) => `  ${at + 1}) ${label}  ${description}\n`)
+  return `${question}\n${lines.join('')}`
+}
+
+function describeRequest({ prompt, kind, tool, questions = [] }: InputRequest): string {
+  const [first] = questions
+  // Questions are asked one after the other.
+  if (kind === 'question' && first !== undefined) return describeQuestion(first)
   const input = tool === undefined ? '' : JSON.stringify(tool.input, undefined, 2)
   const shown = input.length > MAX_INPUT_CHARS ? `${input.slice(0, MAX_INPUT_CHARS)}…` : input
   return `${prompt}\n${shown === '' ? '' : `${shown}\n`}`
@@ -52,6 +55,8 @@ const HELP: Readonly<Record<InputRequest['kind'], string>> = {
 /** A run on a terminal: events become text, keys become requests. Does no I/O itself. */
 export class RunConsole {
   readonly #pending = new Map<string, InputRequest>()
+  /** Answers to the first questions of the oldest request. */
+  #answers: ReadonlyMap<string, string> = new Map()
   #line = ''
   #interruptedMs = Number.NEGATIVE_INFINITY
   #todo = ''
@@ -71,7 +76,7 @@ export class RunConsole {
     else if (event.type === 'status' && event.status === 'state') {
       this.#state = event.state === 'turn' ? 'working' : event.state
       this.#hasStateEvent = true
-    } else if (event.type === 'status' && event.status === 'approval') this.#pending.delete(event.requestId)
+    } else if (event.type === 'status' && event.status === 'approval') this.#remove(event.requestId)
     if (event.type === 'awaiting_input') {
       this.#pending.set(event.requestId, event)
       return [print(`? ${withoutControls(describeRequest(event))}  (${HELP[event.kind]})\n`)]
@@ -129,11 +134,26 @@ export class RunConsole {
     const [request] = [...this.#pending.values()].filter(({ kind }) => kind !== 'message')
     // Its receipt, which comes as an event, shows it.
     if (request === undefined) return [{ type: 'message', text: line }]
-    this.#pending.delete(request.requestId)
-    return [
-      print(`< ${line}\n`),
-      { type: 'approve', requestId: request.requestId, answer: answerOf(request, line) },
-    ]
+    const echo = print(`< ${line}\n`)
+    const { requestId, questions = [] } = request
+    const [question, next] = questions.filter((each) => !this.#answers.has(each.question))
+    if (request.kind !== 'question' || question === undefined) {
+      this.#remove(requestId)
+      return [echo, { type: 'approve', requestId, answer: answerOf(line) }]
+    }
+    this.#answers = new Map([...this.#answers, [question.question, chosen(question, line)]])
+    if (next === undefined) {
+      const answers = Object.fromEntries(this.#answers)
+      this.#remove(requestId)
+      return [echo, { type: 'approve', requestId, answer: { decision: 'allow', answers } }]
+    }
+    return [echo, print(`? ${withoutControls(describeQuestion(next))}  (${HELP.question})\n`)]
+  }
+
+  #remove(requestId: string): void {
+    const [oldest] = [...this.#pending.values()].filter(({ kind }) => kind !== 'message')
+    if (oldest?.requestId === requestId) this.#answers = new Map()
+    this.#pending.delete(requestId)
   }
 }
 
@@ -143,14 +163,14 @@ function print(text: string): ConsoleEffect {
 
 type Answer = Extract<ConsoleEffect, { type: 'approve' }>['answer']
 
-function answerOf({ kind, questions = [] }: InputRequest, line: string): Answer {
-  if (kind === 'question') {
-    const answers = questions.map(({ question, options }) => [
-      question,
-      options[Number(line) - 1]?.label ?? line,
-    ])
-    return { decision: 'allow', answers: Object.fromEntries(answers) as Record<string, string> }
-  }
+/** The options of a question by their numbers, or the line itself. */
+function chosen({ options, allowsMany }: Question, line: string): string {
+  const words = allowsMany ? line.split(/[\s,]+/) : [line]
+  const labels = words.map((word) => options[Number(word) - 1]?.label)
+  return labels.every((label) => label !== undefined) ? labels.join(', ') : line
+}
+
+function answerOf(line: string): Answer {
   if (/^y(es)?$/i.test(line)) return { decision: 'allow' }
   if (/^a(lways)?$/i.test(line)) return { decision: 'allow', acceptsEdits: true }
   return /^no?$/i.test(line) ? { decision: 'deny' } : { decision: 'deny', message: line }

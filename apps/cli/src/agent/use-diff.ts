@@ -11,8 +11,9 @@ export interface DiffOptions {
   readonly apply: 'ask' | 'yes' | 'no'
 }
 
-/** The work tree as it was sent. */
+/** The work tree as it was sent to a run. */
 export interface SentTree {
+  readonly run: string
   readonly tree: WorkTree
   readonly hash: string
 }
@@ -47,12 +48,12 @@ async function mayApply({ io, isJson }: CommandContext, apply: DiffOptions['appl
   return !isJson && (await io.confirm?.('Apply these changes to the work tree?')) === true
 }
 
-function applyTo({ tree, hash }: SentTree, patch: Uint8Array, { io }: CommandContext): void {
+function applyTo({ run, tree, hash }: SentTree, patch: Uint8Array, { io, urlOption }: CommandContext): void {
   if (tree.hash() !== hash)
     throw new HintedError(
       'conflict',
       'Cannot apply the changes: the work tree has changed since it was sent',
-      'apply them by hand: sbx-stdio run diff RUN | git apply --3way',
+      `apply them by hand: sbx-stdio run diff ${run}${urlOption} | git apply --3way`,
     )
   tree.apply(patch)
   io.info('applied the changes')

@@ -1,6 +1,6 @@
 import { SandwireError } from '@sandwire/protocol'
 import { shellQuote } from '@sandwire/shell-quote'
-import { decodeRun, errorOfRun, readDiff, waitForResult } from '../agent/run-api.ts'
+import { decodeRun, describeMissing, errorOfRun, readDiff, waitForResult } from '../agent/run-api.ts'
 import { watchRun } from '../agent/watch-run.ts'
 import { type DiffOptions, useDiff } from '../agent/use-diff.ts'
 import { WorkTree } from '../agent/work-tree.ts'
@@ -129,10 +129,11 @@ async function runAgent(context: CommandContext, options: AgentOptions): Promise
     return 0
   }
   const run = await waitForResult({ api, wait: io.wait }, id)
+  for (const line of describeMissing(run)) io.info(printable(line))
   if (run.result !== null && run.result.diffBytes !== null) {
     using interruption = io.openInterruption()
     const patch = await readDiff(api, id, interruption.signal)
-    const sent = tree === undefined || hash === undefined ? undefined : { tree, hash }
+    const sent = tree === undefined || hash === undefined ? undefined : { run: id, tree, hash }
     await useDiff(context, patch, options, sent)
   }
   if (run.result?.tamperProof === false && run.result.diffBytes !== null)

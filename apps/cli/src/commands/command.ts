@@ -58,6 +58,8 @@ export interface CommandContext {
 export interface Task {
   /** The sandbox that it uses, for hints. */
   readonly sandbox?: string
+  /** The run that it is about, for hints. */
+  readonly runId?: string
   /** Command that lists valid arguments, for the hint when the argument is not found. */
   readonly hintCommand?: string
   /** Server address from the arguments of the command. */

@@ -187,6 +187,7 @@ function hintOf(
     program,
     reattach: undefined,
     sandbox: task?.sandbox,
+    run: task?.runId,
     urlOption,
   })
 }

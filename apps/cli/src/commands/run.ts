@@ -1,4 +1,11 @@
-import { decodeRun, errorOfRun, readDiff, type Run, waitForResult } from '../agent/run-api.ts'
+import {
+  decodeRun,
+  describeMissing,
+  errorOfRun,
+  readDiff,
+  type Run,
+  waitForResult,
+} from '../agent/run-api.ts'
 import { watchRun } from '../agent/watch-run.ts'
 import { UsageError } from '../errors/errors.ts'
 import { exitCodeOfError } from '../errors/exit-code.ts'
@@ -20,7 +27,7 @@ function describe(run: Run): string {
     ...approvals.map(({ requestId, prompt }) => `waits     ${requestId}  ${printable(prompt)}`),
     ...(result === null ? [] : [`summary   ${printable(result.summary)}`]),
     ...(result === null || result.diffBytes === null ? [] : [`diff      ${result.diffBytes} bytes`]),
-    ...(result === null || result.diffProblem === null ? [] : [`problem   ${printable(result.diffProblem)}`]),
+    ...describeMissing(run).map((line) => `missing   ${printable(line)}`),
   ]
   return `${lines.join('\n')}\n`
 }
@@ -178,6 +185,6 @@ ended run, for git apply. "publish" has the server push them as a commit on a ne
     const [, id] = options.positionals
     if (id === undefined) throw new UsageError('Name the run; list them: sbx-stdio runs')
     const name = pathPart(id, 'a run')
-    return { hintCommand: 'runs', run: (context) => action(context, name) }
+    return { hintCommand: 'runs', runId: name, run: (context) => action(context, name) }
   },
 }

@@ -26,6 +26,8 @@ export interface HintContext {
   readonly reattach: string | undefined
   /** Name or id of the sandbox, if known. */
   readonly sandbox?: string | undefined
+  /** Id of the run, if known. */
+  readonly run?: string | undefined
   /** Makes a command use the same server: empty, or ` --url …`. */
   readonly urlOption?: string
 }
@@ -92,6 +94,9 @@ const ATTACHES_TO_SESSION: ReadonlySet<Action> = new Set<Action>(['join a sessio
 /** Placeholder for a sandbox whose name is not known. */
 const ANY = 'NAME'
 
+/** Errors of a request for a run that its state explains. */
+const RUN_CODES: ReadonlySet<ErrorCode> = new Set(['run_ended', 'conflict'])
+
 /** Hints that end with a command: what it is for, and the command for this sandbox. */
 const COMMAND_HINTS: Partial<Readonly<Record<ErrorCode, readonly [string, (name: string) => string]>>> = {
   sandbox_not_found: ['list your sandboxes: ', () => 'list'],
@@ -105,7 +110,7 @@ const COMMAND_HINTS: Partial<Readonly<Record<ErrorCode, readonly [string, (name:
   sandbox_destroying: ['wait until it is gone, or choose another name; list your sandboxes: ', () => 'list'],
   too_many_sandboxes: ['remove one with rm NAME; list them: ', () => 'list'],
   run_not_found: ['list your runs: ', () => 'runs'],
-  run_ended: ['see its result: ', () => 'run show RUN'],
+  run_ended: ['list your runs: ', () => 'runs'],
   too_many_runs: ['wait until some have ended, or abort some: ', () => 'runs'],
   ceiling_exceeded: ['see what you use and may use: ', () => 'usage'],
   too_many_grants: [
@@ -193,8 +198,8 @@ export function hintFor(code: ErrorCode, context: HintContext): string {
   if (code === 'forbidden') return forbiddenHint(context)
   if (code === 'role_refused') return roleHint(context.action)
   if (code === 'frame_too_large' && context.action === 'start a command') return formatHint(TOO_LONG, program)
-  if (code === 'conflict' && context.action === 'run')
-    return `see how the run is doing: ${program} run show RUN${urlOption}`
+  if (RUN_CODES.has(code) && context.run !== undefined)
+    return `see how the run is doing: ${program} run show ${context.run}${urlOption}`
   if (code === 'bad_request' && ATTACHES_TO_SESSION.has(context.action))
     return `list your sessions: ${program} sessions${urlOption}`
   const fixed = FIXED_HINTS[code]

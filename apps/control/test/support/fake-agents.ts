@@ -21,6 +21,8 @@ export class FakeAgent {
   reason: EndStatus | null = null
   message: string | null = null
   diff = ''
+  /** Changed files that the diff leaves out. */
+  readonly withheld: string[] = []
   structured: unknown = null
   /** The changes as a pack, and the commit and tree before and after them. */
   pack:
@@ -134,7 +136,7 @@ export class FakeAgent {
         files: [{ path: 'a', action: 'modify', added: 1, removed: 0 }],
         ignored: [],
         submodules: [],
-        withheld: [],
+        withheld: this.withheld,
         unreadable: [],
       },
       diffProblem: null,
