@@ -276,6 +276,18 @@ test(
 )
 
 test(
+  'the interface of an agent is refused with what the operator must set',
+  async () => {
+    const refused = await ann.attach(['--sandbox', 'dev', '--', 'claude'])
+    expect(refused).toMatchObject({ code: 255, stdout: Buffer.alloc(0) })
+    expect(refused.stderr.split('\n')[0]).toContain(
+      'Cannot start the agent: no key of the model API is configured; set ANTHROPIC_API_KEY',
+    )
+  },
+  TIMEOUT_MS,
+)
+
+test(
   'signing in again closes connections of the earlier sign-in, and is valid itself',
   async () => {
     const attached = ann.start([host.url, '--sandbox', 'dev', '--', 'sh', '-c', 'echo ready; cat'])

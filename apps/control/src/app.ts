@@ -26,7 +26,7 @@ import { addResponseHeaders } from './http/respond.ts'
 import { checkRequestSource } from './http/source-check.ts'
 import { unwrap } from './outcome.ts'
 import { addAccountRoutes } from './routes/account.ts'
-import { addAttachRoutes } from './routes/attach.ts'
+import { addAttachRoutes, type AttachDependencies } from './routes/attach.ts'
 import { admitRequests } from './routes/admission.ts'
 import { auditRequests } from './routes/request-audit.ts'
 import { addAuditRoutes } from './routes/audit.ts'
@@ -78,6 +78,7 @@ export interface AppDependencies {
   readonly mintRequestId: () => string
   /** Credential gateway of runs. */
   readonly grants: Pick<GatewayGrants, 'check'>
+  readonly agentTuis: AttachDependencies['agentTuis']
   readonly redeem: RedeemCode
   /** The files of the workbench; absent: it is not served. */
   readonly assets: Assets | undefined
@@ -220,6 +221,7 @@ export function createApp(deps: AppDependencies): App {
     commands,
     sessionNames,
     sessionSettings: config.sessions,
+    agentTuis: deps.agentTuis,
   }
   addAttachRoutes(app, guardOf, attachDeps)
   addPtyRoute(app, guardOf, attachDeps)

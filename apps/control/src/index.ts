@@ -7,6 +7,7 @@ import type { Env } from './env.ts'
 import { isFromProxy, trustProxy, withoutProxyHeaders } from './http/client-address.ts'
 import { hasAmbiguousLength, refuseAndClose } from './http/framing.ts'
 import type { App } from './routes/context.ts'
+import { checkTui, findTui } from './run/agent-tui.ts'
 import { runtimeOf } from './runtime.ts'
 import { SandboxLookup } from './sandbox/sandbox-lookup.ts'
 
@@ -39,6 +40,10 @@ async function appOf(env: Env): Promise<App> {
     rateLimit: env.RATE_LIMIT,
     mintRequestId: () => crypto.randomUUID(),
     grants: gatewayGrantsOf(env),
+    agentTuis: {
+      find: (cmd) => findTui(runtime.config, cmd),
+      check: (agent) => checkTui(env, agent),
+    },
     assets: env.ASSETS,
     redeem: redeemAtHost((url, init) =>
       env.HOST === undefined ? Promise.reject(new Error('No host is configured')) : env.HOST.fetch(url, init),

@@ -7,6 +7,7 @@ import {
   SandwireError,
   SUBPROTOCOL,
 } from '@sandwire/protocol'
+import type { AgentRegistry } from './agents/agent-registry.ts'
 import { type ConnectionAdapter, PING_MS, type RefuseSocket, type SocketData } from './attach-socket.ts'
 import type { Caller } from './caller.ts'
 import { type AttachParameters, parseAttach } from './http/attach-parameters.ts'
@@ -70,6 +71,7 @@ interface Admission {
 export interface AttachDependencies {
   readonly registry: SessionRegistry
   readonly shares: BandwidthShares
+  readonly agents: Pick<AgentRegistry, 'checkTui'>
   /** Endpoints besides `/attach`, by path. */
   readonly compat: Readonly<Record<string, CompatEndpoint>>
   readonly now: () => number
@@ -157,7 +159,8 @@ export class AttachHandler {
     // Against the highest role the caller has in any session, so that a refused request creates nothing.
     narrowRole(caller, parameters.rights.role, true)
     if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
-    const { registry, now } = this.#deps
+    const { registry, agents, now } = this.#deps
+    if (caller.agentTui !== undefined) agents.checkTui()
     const { take, cols, rows } = parameters.rights
     const { runner, isNew } =
       parameters.kind === 'join'

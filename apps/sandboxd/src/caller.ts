@@ -1,4 +1,4 @@
-import type { AUTHORITIES } from '@sandwire/internal-api'
+import type { AgentTui, AUTHORITIES } from '@sandwire/internal-api'
 import type { Role } from '@sandwire/protocol'
 
 /** What a request is authorized as: a holder of the secret, control itself, or a user in a role. */
@@ -26,6 +26,8 @@ export interface Caller {
   readonly starts?: boolean
   /** Environment of the process it starts; overrides the hello's. */
   readonly env?: Readonly<Record<string, string>>
+  /** A coding agent whose own interface the session that it creates runs in place of its command. */
+  readonly agentTui?: AgentTui
   /** The run of a coding agent that acts, and not an account. */
   readonly agentRun?: string
   /** Id of the session that the request creates. */

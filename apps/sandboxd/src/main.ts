@@ -190,6 +190,7 @@ async function main(): Promise<void> {
       startProcess,
       panes: tmux,
       asUser: user.asUser,
+      temporaryFolder: tmpdir(),
       createScreen: (session) => new ScreenModel(session, renderer),
       log,
       now,
@@ -236,6 +237,7 @@ async function main(): Promise<void> {
     stateFolder: parsed.state,
     // Processes of the same user could write sandboxd's files.
     isTamperProof: parsed.runAs !== undefined,
+    hasTui: () => registry.hasAgentTui,
     startProcess,
     asUser: user.asUser,
     tree: (folder) => ({ runTool, asUser: user.asUser, workspace: workspaceFolder, folder }),

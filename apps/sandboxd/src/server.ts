@@ -132,6 +132,7 @@ class App {
     const { now, wallClock, mintIdentity } = deps
     this.#attach = new AttachHandler({
       registry,
+      agents,
       compat: {
         [PTY_PATH]: new PtyEndpoint({ mintIdentity, now }),
         [TEXT_PATH]: new TextEndpoint({ mintIdentity, now }),
@@ -206,6 +207,7 @@ class App {
     try {
       if (this.#attach.handles(pathname)) {
         if (call.url.searchParams.has('pane')) await this.#deps.registry.findPanes()
+        if (caller.agentTui !== undefined) await this.#deps.agents.endResting()
         return this.#attach.attach(call, caller)
       }
       if (this.#events.handles(call.request, pathname)) return this.#events.upgrade(call, caller)

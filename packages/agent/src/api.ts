@@ -5,7 +5,8 @@
  *
  * `PUT /agents/:id` with an `AgentStart`: records the base, then starts the program. 201 with the `AgentView` as soon as the run
  * is in the journal, in state `preparing`; a program that cannot be started ends the run as `failed`. The same id with the same
- * body again: 200 with the current view, and nothing is started. With another body, or while another run has not ended: `conflict`.
+ * body again: 200 with the current view, and nothing is started. With another body, or while another run has not ended: `conflict`;
+ * while the interface of an agent is open in a terminal: `agent_in_use`.
  *
  * `GET /agents`: `{ agents: AgentView[] }`, also those of earlier starts of the sandbox.
  *
@@ -116,6 +117,8 @@ export const agentStartSchema = schema.record({
   terminals: schema.optional(schema.bool),
   /** A conversation to continue. */
   resume: schema.optional(schema.text(128, /^[A-Za-z0-9][A-Za-z0-9_.:-]*$/)),
+  /** True: it ends when it is idle and the agent is opened in a terminal. */
+  yieldsToTui: schema.optional(schema.bool),
   /** True: the agent goes `idle` after a turn and takes further messages. False: the first finished turn ends the run. */
   isInteractive: schema.bool,
   /** Added to the environment of the program, and of nothing else. */

@@ -15,9 +15,21 @@ const MAX_PLAIN_PATH_CHARS = 512
 /** A token is a header, so an environment in it is small. */
 const MAX_ENV_ENTRIES = 16
 const MAX_ENV_CHARS = 256
+/** Settings of an agent may be one variable. */
+const MAX_AGENT_ENV_CHARS = 2048
 
 /** What a request may do in the sandbox: act for control itself, or for an account in a role. */
 export const AUTHORITIES = ['control', ...ROLES] as const
+
+const agentTuiSchema = schema.record({
+  driver: schema.oneOf(['claude', 'acp']),
+  /** Path of the program in the sandbox. */
+  program: schema.text(256, /^\//),
+  /** URL and token of the credential gateway, in the variables that the program reads. */
+  env: schema.dictionary(MAX_ENV_ENTRIES, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, schema.text(MAX_AGENT_ENV_CHARS)),
+})
+/** The interface of a coding agent in a terminal. */
+export type AgentTui = schema.Decoded<typeof agentTuiSchema>
 
 const claimsSchema = schema.record({
   method: schema.oneOf(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']),
@@ -47,6 +59,8 @@ const claimsSchema = schema.record({
   env: schema.optional(
     schema.dictionary(MAX_ENV_ENTRIES, /^[A-Za-z_][A-Za-z0-9_]{0,63}$/, schema.text(MAX_ENV_CHARS)),
   ),
+  /** A coding agent whose own interface the started session runs in place of its command, with the arguments of that. */
+  agentTui: schema.optional(agentTuiSchema),
   /** Id for the session that this request starts. */
   session: schema.optional(schema.text(128)),
   /** Session name to report to the client; opaque to the sandbox. */

@@ -171,6 +171,8 @@ export const ERRORS = {
   run_ended: final(409, 4479),
   /** The run is queued or being prepared, so that its agent cannot be reached yet. */
   run_not_started: transient(409, 4480),
+  /** The agent is open in a terminal of the sandbox, or works there without one; it cannot do both at the same time. */
+  agent_in_use: final(409, 4492),
   /** The account has too many queued runs. */
   too_many_runs: final(429, 4481),
   /** The agent of a run failed, or could not be started. */

@@ -75,6 +75,7 @@ const FIXED_HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   no_issuer: 'the operator has to configure an issuer; see docs/operations.md',
   agent_not_configured: 'the operator of the server has to set it; see docs/agents.md',
   run_not_started: RETRY_SOON,
+  agent_in_use: 'wait until it has finished, or stop it: sbx-stdio runs, or Agents in the workbench',
   git_failed: 'check the message of git above',
   publish_refused:
     'check the rights of the token that the server has for the repository, and the rules of its branches',

@@ -219,6 +219,7 @@ export class AgentWork {
       .join('\n\n')
     return {
       ...agentStartOf({ request: this.#runRequest(task) }, await this.#access(), this.#deps.runs),
+      yieldsToTui: true,
       ...(resume === null ? {} : { resume }),
       ...(prompt === '' ? {} : { systemPrompt: prompt }),
     }

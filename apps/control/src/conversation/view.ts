@@ -15,6 +15,8 @@ export interface ConversationView {
   readonly repo: string | null
   readonly ref: string | null
   readonly agent: string
+  /** The agent's own name for the conversation, once it has begun: `claude --resume ID` opens it in a terminal. */
+  readonly agentSessionId: string | null
   readonly model: string | null
   readonly permission: 'auto' | 'ask'
   readonly budgetUsd: number
@@ -53,6 +55,7 @@ export function viewOf(
     repo: source.kind === 'repo' ? source.repo : null,
     ref: source.kind === 'repo' ? (source.ref ?? null) : null,
     agent,
+    agentSessionId: snapshot.resume,
     model: model ?? null,
     permission,
     budgetUsd,

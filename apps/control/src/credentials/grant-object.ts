@@ -1,9 +1,10 @@
 import { DurableObject } from 'cloudflare:workers'
 import { formatSlotAddress } from '@sandwire/internal-api'
-import { SandwireError } from '@sandwire/protocol'
+import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import { isEqualInConstantTime } from '../bytes.ts'
 import type { Env } from '../env.ts'
-import { type Outcome, settle } from '../outcome.ts'
+import { type Outcome, settle, unwrap } from '../outcome.ts'
+import { ownerCall } from '../run/agent-sandbox.ts'
 import { runtimeOf } from '../runtime.ts'
 import {
   type GatewayGrant,
@@ -17,6 +18,15 @@ import { type CostBound, decide } from './ledger.ts'
 
 /** Longer than any request of the gateway takes. */
 const RESERVATION_MS = 15 * 60_000
+
+/** Errors that say that a session does not run any more. */
+const SESSION_OVER: ReadonlySet<ErrorCode> = new Set([
+  'session_not_found',
+  'session_gone',
+  'sandbox_stopped',
+  'sandbox_not_found',
+  'sandbox_destroying',
+])
 
 /** A reservation for one request, or why there is none. */
 export type ReserveResult =
@@ -51,7 +61,11 @@ export class GatewayGrantObject extends DurableObject<Env> {
 
   /** Creates the grant, or replaces its token and limits; usage is kept. */
   create(grant: GatewayGrant, tokenHash: string): Promise<Outcome<void>> {
-    return this.#run(() => this.#store.write(grant, tokenHash))
+    return this.#run(async () => {
+      this.#store.write(grant, tokenHash)
+      // Runs and conversations delete theirs.
+      if (grant.session !== undefined) await this.ctx.storage.setAlarm(grant.expiresMs)
+    })
   }
 
   /** Refuses all further requests; requests in progress are still settled. */
@@ -69,7 +83,12 @@ export class GatewayGrantObject extends DurableObject<Env> {
 
   /** Deletes the grant and its usage. */
   remove(): Promise<Outcome<void>> {
-    return this.#run(() => this.ctx.storage.deleteAll())
+    return this.#run(() => this.#deleteAll())
+  }
+
+  /** Fires when the grant of a session has expired. */
+  override async alarm(): Promise<void> {
+    await this.#deleteAll()
   }
 
   /** The grant of a valid token; throws `unauthorized` for every other. */
@@ -107,10 +126,16 @@ export class GatewayGrantObject extends DurableObject<Env> {
       isEqualInConstantTime(stored.tokenHash, tokenHash) &&
       this.#isOpen(stored) &&
       (await this.#isAt(stored.grant.sandbox, source)) &&
+      (await this.#isInSession(stored.grant)) &&
       // It may have ended while the sandbox was asked.
       this.#isOpen(this.#store.read())
     if (!isValid) throw new SandwireError('unauthorized', 'The gateway token is not valid here')
     return stored.grant
+  }
+
+  async #deleteAll(): Promise<void> {
+    await this.ctx.storage.deleteAlarm()
+    await this.ctx.storage.deleteAll()
   }
 
   #isOpen(stored: StoredGrant | undefined): boolean {
@@ -121,6 +146,20 @@ export class GatewayGrantObject extends DurableObject<Env> {
     if ('sandbox' in source) return source.sandbox === sandbox
     const object = this.env.SANDBOX.get(this.env.SANDBOX.idFromName(sandbox))
     return object.isRunningAt(formatSlotAddress(source.slot))
+  }
+
+  /** False once the session has ended, or its account has lost the access to it; then the grant has ended too. */
+  async #isInSession({ sandbox, session }: GatewayGrant): Promise<boolean> {
+    if (session === undefined) return true
+    const object = this.env.SANDBOX.get(this.env.SANDBOX.idFromName(sandbox))
+    const call = ownerCall({ owner: session.account, ownerName: '' })
+    const shown = await object.showSession(call, session.id)
+    if (shown.ok ? shown.value.exit === null : !SESSION_OVER.has(shown.code)) {
+      unwrap(shown)
+      return true
+    }
+    this.#store.end()
+    return false
   }
 
   #account() {

@@ -16,6 +16,8 @@ export const grantSchema = z.strictObject({
   run: z.string(),
   /** The only sandbox from which the token is accepted. */
   sandbox: z.string(),
+  /** The session that uses it, and with which it ends; absent: a run or conversation, which ends it. */
+  session: z.strictObject({ id: z.string(), account: z.string() }).exactOptional(),
   /** The grant ends by itself then. */
   expiresMs: z.number(),
   /** Id of the model provider, such as `anthropic`. */

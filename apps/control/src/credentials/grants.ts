@@ -40,7 +40,7 @@ export interface GatewayGrants {
 }
 
 const notConfigured = (problem: string): SandwireError =>
-  new SandwireError('agent_not_configured', `Cannot start the run: ${problem}`)
+  new SandwireError('agent_not_configured', `Cannot start the agent: ${problem}`)
 
 /** Variables by which the clients of an API find the gateway. */
 function modelEnvironment(
@@ -74,7 +74,7 @@ export function gatewayGrantsOf(env: Env): GatewayGrants {
     async check({ provider, model }) {
       const { prices } = open(provider)
       if (model !== undefined && !isListed(Object.keys(prices), model))
-        throw new SandwireError('bad_request', `Cannot start the run: model "${model}" is not offered`)
+        throw new SandwireError('bad_request', `Cannot start the agent: model "${model}" is not offered`)
       await requireIsolation()
     },
     async create(grant) {

@@ -35,6 +35,13 @@ export interface AttachDependencies {
   readonly commands: CommandPolicy
   readonly sessionNames: SessionNames
   readonly sessionSettings: SessionSettings
+  /** Interfaces of coding agents. */
+  readonly agentTuis: {
+    /** Name of the agent whose interface the command starts. */
+    readonly find: (cmd: string | null) => string | undefined
+    /** Throws when it cannot be started on this server, or not yet. */
+    readonly check: (agent: string) => Promise<void>
+  }
 }
 
 type StartTarget = Extract<AttachRequest['target'], { kind: 'start' }>
@@ -173,6 +180,7 @@ async function attach(
   const dialect = isText ? 'v1' : offered
   if (isUpgrade && !isText) checkSubprotocols(request.headers.get('sec-websocket-protocol'))
   if (isUpgrade) await deps.limits.admit(call)
+  const agentTui = query.has('template') ? undefined : deps.agentTuis.find(query.get('cmd'))
   const { query: resolved, filled } = await resolveQuery(query, call, deps)
   // A plain GET has no dialect: clients send one to learn why their upgrade failed.
   const { target, isIdempotent, ...parsed } = parseAttachRequest(
@@ -181,6 +189,7 @@ async function attach(
     deps.sessionSettings,
   )
   if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
+  if (agentTui !== undefined) await deps.agentTuis.check(agentTui)
   const attachCall: AttachCall = {
     ...call,
     dialect,
@@ -188,6 +197,7 @@ async function attach(
     query: parsed.query,
     ...(ticket === undefined ? {} : { maxRole: ticket.role }),
     ...(filled === undefined ? {} : { template: filled.template, env: filled.env }),
+    ...(agentTui === undefined ? {} : { agentTui }),
     ...(isText ? { compat: textCall(deps) } : {}),
   }
   return target.kind === 'start'

@@ -87,6 +87,9 @@ export const conversationView = z
     repo: z.string().nullable(),
     ref: z.string().nullable(),
     agent: z.string(),
+    agentSessionId: z.string().nullable().openapi({
+      description: "The agent's own name for it, once it has begun, to open it in a terminal.",
+    }),
     model: z.string().nullable(),
     permission: z.enum(['auto', 'ask']),
     budgetUsd: z.number(),

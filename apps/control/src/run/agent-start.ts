@@ -5,9 +5,9 @@ import type { GatewayAccess, GatewayGrant, GatewayGrants, GatewayUsage } from '.
 import { findAgent, providerOf } from './agents.ts'
 import type { RunRecord, RunRequest, Spent } from './record.ts'
 
-const MICRO = 1_000_000
+export const MICRO = 1_000_000
 /** Output of one request to the model. */
-const MAX_OUTPUT_TOKENS = 64_000
+export const MAX_OUTPUT_TOKENS = 64_000
 /** Time to queue, clone and collect, besides the time limit of the agent. */
 const GRANT_MARGIN_MS = 60 * 60_000
 

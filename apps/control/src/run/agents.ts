@@ -13,6 +13,8 @@ export interface AgentDefinition {
   readonly args: readonly string[]
   /** In runs with permission `ask`, it asks before it uses tools of tool servers. */
   readonly asksForTools: boolean
+  /** True when its program, without arguments, is an interface in a terminal. */
+  readonly hasTui: boolean
   /** True for programs that the host installs. */
   readonly isInstalled: boolean
   /** Added to the environment that the gateway gives. */
@@ -33,6 +35,7 @@ const CLAUDE: AgentDefinition = {
   program: '/opt/agents/claude/claude',
   args: [],
   isInstalled: true,
+  hasTui: true,
   asksForTools: true,
   env: () => ({}),
 }
@@ -85,6 +88,7 @@ const OPENCODE: AgentDefinition = {
   program: '/opt/agents/opencode/opencode',
   args: ['acp'],
   isInstalled: true,
+  hasTui: true,
   asksForTools: true,
   env: openCodeEnvironment,
 }
@@ -102,6 +106,7 @@ function declared({ name, title, program, args, env }: RunSettings['agents'][num
     program,
     args,
     isInstalled: false,
+    hasTui: false,
     asksForTools: false,
     env: (access, model = DEFAULT_MODEL) => {
       const values = { gateway: access.baseUrl, token: access.token, model }

@@ -38,6 +38,8 @@ export interface AttachCall extends SandboxCall {
   readonly session?: string
   /** Highest role that the credential allows, where that is less than the access. */
   readonly maxRole?: Role
+  /** Name of the coding agent whose interface is started in place of the command. */
+  readonly agentTui?: string
   /** Environment from the template. */
   readonly env?: Readonly<Record<string, string>>
   /** Set for a client whose messages sandboxd translates. */

@@ -12,8 +12,8 @@ import type { AttachCall, SandboxCall } from './call.ts'
 import type { GrantRecord, HeldGrant } from './grants.ts'
 import type { Authorized } from './lifecycle.ts'
 import { openParts, type SandboxParts } from './parts.ts'
-import { callOfHeader, closeSocket, passThrough } from './pass-through.ts'
-import { openTerminal, runsInTerminal, terminalRequestOf } from './terminal-request.ts'
+import { openConnection } from './open-connection.ts'
+import { callOfHeader, closeSocket } from './pass-through.ts'
 import { type Hold, holdVersion } from './hold-version.ts'
 import type { SandboxRecord, SandboxSettings, SandboxView } from './record.ts'
 import { restoreVersion, restoreWorkspace, type WorkspaceRestore } from './restore-version.ts'
@@ -410,10 +410,8 @@ export class SandboxObject extends DurableObject<Env> {
             this.#store.touch(Date.now())
           }
           const connection = await recheck.prepare(call, caller.grant)
-          const opened =
-            terminals !== undefined && runsInTerminal(terminals, call)
-              ? await openTerminal(terminals, terminalRequestOf(call, caller, lifecycle.env))
-              : await passThrough(address, sandboxd, caller, call)
+          const target = { address, sandboxd, terminals, lifecycle }
+          const opened = await openConnection(this.env, target, caller, call)
           try {
             recheck.add(connection)
             // The process was started even if the connection fails now.

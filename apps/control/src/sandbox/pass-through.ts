@@ -45,6 +45,7 @@ const callSchema = z.object({
   env: z.record(z.string(), z.string()).exactOptional(),
   compat: compatCallSchema.exactOptional(),
   sessionName: z.string().exactOptional(),
+  agentTui: z.string().exactOptional(),
   isIdempotent: z.boolean(),
   dialect: z.enum(['plain', 'v1']),
 })

@@ -1,4 +1,4 @@
-import type { AUTHORITIES } from '@sandwire/internal-api'
+import type { AgentTui, AUTHORITIES } from '@sandwire/internal-api'
 import {
   COMPATIBLE_FROM,
   type ErrorCode,
@@ -42,6 +42,8 @@ export interface Caller {
   readonly starts?: boolean
   /** Environment of the process that it starts. */
   readonly env?: Readonly<Record<string, string>>
+  /** A coding agent whose own interface runs in place of the command. */
+  readonly agentTui?: AgentTui
   /** Session name reported to the client. */
   readonly sessionName?: string
   readonly requestId: string
@@ -177,6 +179,8 @@ const PASSED_ON: Partial<Record<ErrorCode, string>> = {
   needs_v1: 'Cannot use a parameter without the sandwire.v1 subprotocol',
   forbidden: 'Not allowed in this sandbox',
   session_not_found: 'No session has this id',
+  agent_in_use:
+    'Cannot open the agent in a terminal: it works for a run or a conversation in this sandbox. Wait until it has finished, or stop it',
   session_gone: 'The session has ended',
   conflict: 'The create id was used with other parameters',
   too_many_sessions: 'Cannot start more sessions in this sandbox',

@@ -8,6 +8,8 @@ import { NO_USAGE, RunRecord } from './run-record.ts'
 
 /** Runs whose journals one sandbox keeps. */
 const MAX_RUNS = 100
+/** A resting program exits at once when its input ends; then its diff is made. */
+const END_RESTING_MS = 10_000
 /** Part of the time for a stop in which an agent may end by itself. */
 const POLITE_SHARE = 0.5
 
@@ -15,6 +17,8 @@ export interface AgentRegistryDependencies extends AgentRunDependencies {
   /** Folder of sandboxd that the user can enter but neither list nor write; undefined: this sandboxd runs no agents. */
   readonly stateFolder: string | undefined
   readonly isTamperProof: boolean
+  /** True while the interface of an agent is open in a terminal. */
+  readonly hasTui: () => boolean
   readonly wallClock: () => number
 }
 
@@ -51,11 +55,16 @@ export class AgentRegistry {
       if (known.meta.startHash === startHash) return { view: this.view(id), isNew: false }
       throw new SandwireError('conflict', 'Cannot start the run: its id was used for another one')
     }
-    const { stateFolder, wallClock, isTamperProof, randomHex, workspace, epochMs } = this.#deps
+    const { stateFolder, wallClock, isTamperProof, randomHex, workspace, epochMs, hasTui } = this.#deps
     if (stateFolder === undefined)
       throw new SandwireError('bad_request', 'Cannot start the run: this sandbox has no folder for runs')
     if (this.#isStopping)
       throw new SandwireError('shutting_down', 'Cannot start the run: the sandbox is stopping')
+    if (hasTui())
+      throw new SandwireError(
+        'agent_in_use',
+        'Cannot start the agent: it is open in a terminal of this sandbox. Exit it there, then try again',
+      )
     if (this.activeCount > 0)
       throw new SandwireError('conflict', 'Cannot start the run: another one is at work in this sandbox')
     if (this.#records.size >= MAX_RUNS)
@@ -74,6 +83,25 @@ export class AgentRegistry {
     this.#records.set(id, record)
     this.#runs.set(id, new AgentRun(record, start, this.#deps))
     return { view: this.view(id), isNew: true }
+  }
+
+  /** Throws `agent_in_use` while an agent works, or rests for a run: the same conversation must not be open twice. */
+  checkTui(): void {
+    if (this.activeCount === 0) return
+    throw new SandwireError(
+      'agent_in_use',
+      'Cannot open the agent in a terminal: it works for a run or a conversation in this sandbox',
+    )
+  }
+
+  /** Ends the program of a conversation that rests, so that its agent can be opened in a terminal. Its next message starts it again. */
+  async endResting(): Promise<void> {
+    const resting = [...this.#runs.values()].filter(
+      ({ record, state }) => state === 'idle' && record.meta.driver.start.yieldsToTui === true,
+    )
+    for (const run of resting)
+      run.on({ kind: 'stop', reason: 'aborted', message: 'The agent was opened in a terminal' })
+    await Promise.race([Promise.all(resting.map((run) => run.ended)), Bun.sleep(END_RESTING_MS)])
   }
 
   /** Throws `not_found`. */

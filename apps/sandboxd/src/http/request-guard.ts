@@ -51,6 +51,7 @@ function byToken(publicKey: CryptoKey, sandbox: string, wallClock: () => number)
     const claims = await verifyInternalToken(publicKey, bearerTokenOf(headers), facts)
     const { identity, name, authority, exec, session, requestId, ...more } = claims
     const { login, grant, reauthorizeMs, starts, env, usualRole, templateRole, sessionName } = more
+    const { agentTui } = more
     if (session !== undefined && sandboxIdOf(session) !== sandbox)
       throw new SandwireError(
         'unauthorized',
@@ -73,6 +74,7 @@ function byToken(publicKey: CryptoKey, sandbox: string, wallClock: () => number)
       ...(starts === undefined ? {} : { starts }),
       ...(env === undefined ? {} : { env }),
       ...(sessionName === undefined ? {} : { sessionName }),
+      ...(agentTui === undefined ? {} : { agentTui }),
     }
   }
 }

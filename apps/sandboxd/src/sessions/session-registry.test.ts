@@ -64,6 +64,7 @@ function setUp({ canStart = true } = {}) {
         throw new Error('no terminal here')
       },
       asUser: (action) => action(),
+      temporaryFolder: '/nonexistent',
       panes: {
         view: async () => undefined,
         sizeOf: () => undefined,

@@ -1,3 +1,4 @@
+import type { AgentTui } from '@sandwire/internal-api'
 import {
   type ConnectionId,
   CreateLedger,
@@ -7,6 +8,7 @@ import {
   SandwireError,
   type SessionOptions,
 } from '@sandwire/protocol'
+import { openTui, type TuiCommand } from '../agents/agent-tui.ts'
 import type { Caller } from '../caller.ts'
 import type { ProcessEnd, StartProcess } from '../processes/process.ts'
 import type { Settings } from '../settings.ts'
@@ -71,6 +73,8 @@ const MAX_ENDED_GRANTS = 1_000
 type RunnerParts = Pick<RunnerDependencies, 'startProcess' | 'createScreen' | 'log' | 'now'> & {
   /** Accesses files as the user that processes run as. */
   readonly asUser: <T>(action: () => T) => T
+  /** For files of the interfaces of agents. */
+  readonly temporaryFolder: string
   /** Panes of tmux. */
   readonly panes: {
     /** Connects to a server, so that its panes are known. */
@@ -139,6 +143,14 @@ export class SessionRegistry {
     return this.#runners.values()
   }
 
+  /** True while the interface of a coding agent is open, or about to be. */
+  get hasAgentTui(): boolean {
+    return [...this.#runners.values()].some(
+      ({ command, session }) =>
+        command.isAgentTui === true && ['pending', 'running'].includes(session.state.kind),
+    )
+  }
+
   find(id: string): SessionRunner {
     const runner = this.#runners.get(id)
     if (runner !== undefined) return runner
@@ -181,9 +193,13 @@ export class SessionRegistry {
     const refusal = isTaken
       ? new SandwireError('conflict', 'Cannot create: this session id was used before')
       : this.#checkCapacity()
-    if (refusal === undefined) return { runner: this.#create(id, request, cwd), isNew: true }
-    this.#ledger.release(id)
-    throw refusal
+    try {
+      if (refusal !== undefined) throw refusal
+      return { runner: this.#create(id, request, cwd), isNew: true }
+    } catch (error) {
+      this.#ledger.release(id)
+      throw error
+    }
   }
 
   /** The session of a pane that is open already; throws when tmux has no such pane. */
@@ -278,7 +294,11 @@ export class SessionRegistry {
       limits: this.#settings.session,
     }
     const own: [string, ...string[]] = command === undefined ? [...this.#settings.shell] : [command, ...args]
-    const argv: [string, ...string[]] = create.pane === undefined ? own : ['tmux', create.pane]
+    const { agentTui } = caller
+    const tui = agentTui === undefined ? undefined : this.#openTui(agentTui, args, cwd)
+    const argv: readonly [string, ...string[]] =
+      create.pane === undefined ? (tui?.argv ?? own) : ['tmux', create.pane]
+    const fixedEnv = tui?.env ?? caller.env
     const runner = new SessionRunner(
       options,
       {
@@ -290,16 +310,24 @@ export class SessionRegistry {
         requestId,
         isTemplate: caller.starts === true,
         ...(caller.grant === undefined ? {} : { grant: caller.grant }),
-        ...(caller.env === undefined ? {} : { fixedEnv: caller.env }),
+        ...(fixedEnv === undefined ? {} : { fixedEnv }),
+        isAgentTui: tui !== undefined,
         ...(caller.agentRun === undefined ? {} : { agentRun: caller.agentRun }),
       },
       {
         ...this.#parts,
         writePane: (pane, target, bytes) => this.#parts.panes.typeInto(pane, target, bytes),
         ...(create.pane === undefined ? {} : { startProcess: this.#parts.panes.startPane(create.pane) }),
-        onExit: (session, end) => this.#exited(session, end),
+        onExit: (session, end) => {
+          tui?.close()
+          this.#exited(session, end)
+        },
         onFinished: (runner) => this.#finished.add(runner),
-        onGone: (session, wasStarted) => this.#removed(session, wasStarted),
+        onGone: (session, wasStarted) => {
+          // Also of one that was never started.
+          tui?.close()
+          this.#removed(session, wasStarted)
+        },
         onRefused: (refused, code) => this.#refused(refused, code),
         countOutput: (bytes) => (this.counters.outputBytes += bytes),
         countInput: (bytes) => (this.counters.inputBytes += bytes),
@@ -308,6 +336,19 @@ export class SessionRegistry {
     this.counters.started += 1
     this.#runners.set(id, runner)
     return runner
+  }
+
+  #openTui(agentTui: AgentTui, args: readonly string[], cwd: string): TuiCommand {
+    const { asUser, temporaryFolder } = this.#parts
+    const home = this.#settings.baseEnv['HOME'] ?? '/'
+    try {
+      return openTui(agentTui, args, { asUser, temporaryFolder, home, cwd })
+    } catch (error) {
+      // Its files are the user's, on a disk that may be full.
+      throw new SandwireError('spawn_failed', 'Cannot open the agent: cannot write its settings', {
+        cause: error,
+      })
+    }
   }
 
   #exited(session: string, end: ProcessEnd): void {

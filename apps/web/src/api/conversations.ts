@@ -12,6 +12,8 @@ export interface Conversation {
   readonly title: string
   readonly repo: string | null
   readonly agent: string
+  /** The agent's own name for it, once it has begun. */
+  readonly agentSessionId: string | null
   readonly model: string | null
   readonly permission: 'auto' | 'ask'
   readonly budgetUsd: number
