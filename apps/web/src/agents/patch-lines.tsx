@@ -1,3 +1,4 @@
+import { revealInvisible } from '@sandwire/react'
 import { type ReactElement, useState } from 'react'
 import { IconButton } from '../shell/icon.tsx'
 import { agentTexts } from '../texts/agents.ts'
@@ -25,7 +26,7 @@ function Line({
           {line}
         </button>
       )}
-      <code>{`${SIGNS[kind]}${text}`}</code>
+      <code>{`${SIGNS[kind]}${revealInvisible(text)}`}</code>
     </div>
   )
 }

@@ -3,40 +3,33 @@ import { type ReactElement, useId, useState } from 'react'
 import type { RequestAnswer } from '../api/runs.ts'
 import { agentTexts } from '../texts/agents.ts'
 import type { AgentChannel } from './agent-channel.ts'
+import { choose, formatAnswer, type GivenAnswer, NO_ANSWER, write } from './given-answer.ts'
 import { ToolInput } from './tool-call.tsx'
 import type { RequestOutcome } from './transcript.ts'
 
 const { request: texts } = agentTexts
 
-type Choose = (question: string, answer: string) => void
-
 function QuestionField({
-  question: { question, options, allowsMany },
+  question,
   answer,
-  choose,
+  change,
 }: {
   readonly question: Question
-  readonly answer: string
-  readonly choose: Choose
+  readonly answer: GivenAnswer
+  readonly change: (answer: GivenAnswer) => void
 }): ReactElement {
   const group = useId()
-  const chosen = answer.split(', ')
-  const labels = options.map(({ label }) => label)
-  const own = chosen.filter((text) => text !== '' && !labels.includes(text)).join(', ')
-  const toggle = (label: string, isOn: boolean): void => {
-    const rest = allowsMany ? chosen.filter((text) => text !== '' && text !== label) : []
-    choose(question, [...rest, ...(isOn ? [label] : [])].join(', '))
-  }
+  const { options, allowsMany } = question
   return (
     <fieldset className="choices">
-      <legend>{question}</legend>
+      <legend>{question.question}</legend>
       {options.map(({ label, description }) => (
         <label key={label} className="choice">
           <input
             type={allowsMany ? 'checkbox' : 'radio'}
             name={group}
-            checked={chosen.includes(label)}
-            onChange={(event) => toggle(label, event.target.checked)}
+            checked={answer.labels.includes(label)}
+            onChange={(event) => change(choose(question, answer, label, event.target.checked))}
           />
           <span>
             <strong>{label}</strong>
@@ -46,7 +39,7 @@ function QuestionField({
       ))}
       <label className="field">
         <span>{texts.otherAnswer}</span>
-        <input value={own} onChange={(event) => choose(question, event.target.value)} />
+        <input value={answer.own} onChange={(event) => change(write(question, answer, event.target.value))} />
       </label>
     </fieldset>
   )
@@ -128,11 +121,13 @@ export function RequestCard({
   readonly isPending: boolean
 }): ReactElement {
   const { kind, prompt, tool, questions = [], deadlineMs, requestId } = request
-  const [answers, setAnswers] = useState<Readonly<Record<string, string>>>({})
-  const answer = (given: RequestAnswer): Promise<void> => channel.answer(requestId, given)
+  const [given, setGiven] = useState<Readonly<Record<string, GivenAnswer>>>({})
+  const answer = (chosen: RequestAnswer): Promise<void> => channel.answer(requestId, chosen)
   const titles = { permission: texts.permission, question: texts.question, plan: texts.plan, message: '' }
-  const isUnanswered =
-    kind === 'question' && questions.some(({ question }) => (answers[question] ?? '') === '')
+  const answers = Object.fromEntries(
+    questions.map(({ question }) => [question, formatAnswer(given[question] ?? NO_ANSWER)]),
+  )
+  const isUnanswered = kind === 'question' && Object.values(answers).includes('')
   return (
     <div className={`request-card ${isPending ? 'pending' : ''}`}>
       <h3>{titles[kind]}</h3>
@@ -144,8 +139,8 @@ export function RequestCard({
           <QuestionField
             key={question.question}
             question={question}
-            answer={answers[question.question] ?? ''}
-            choose={(name, given) => setAnswers({ ...answers, [name]: given })}
+            answer={given[question.question] ?? NO_ANSWER}
+            change={(chosen) => setGiven({ ...given, [question.question]: chosen })}
           />
         ))}
       {!isPending && questions.map(({ question }) => <p key={question}>{question}</p>)}
