@@ -52,13 +52,19 @@ function hasResult({ body }: ModelRequest): boolean {
 
 /** What the agent of conversations does: the last line of the person that begins with a known word. */
 async function talk(request: ModelRequest): Promise<Reply> {
-  const order = request.userTexts.findLast((text) => /^(?:write|say|hold) /.test(text)) ?? ''
+  // After a restore of the files, a notice is before it.
+  const messages = request.userTexts.map((text) => text.split('\n\n').at(-1) ?? '')
+  const order = messages.findLast((text) => /^(?:write|say|hold|open) /.test(text)) ?? ''
   const [, verb = '', rest = ''] = /^(\w+) ([^]*)$/.exec(order) ?? []
   switch (verb) {
     case 'write': {
       if (hasResult(request)) return say(`Wrote **${rest}**`)
       return callTool('Write', { file_path: `/workspace/${rest}`, content: `${rest}\nsecond\n` })
     }
+    case 'open':
+      return hasResult(request)
+        ? say(`Opened ${rest}`)
+        : callTool('mcp__terminals__terminal_open', { command: rest })
     case 'hold':
       await held.promise
       return say(`Held ${rest}`)
@@ -335,6 +341,16 @@ describe.skipIf(problem !== undefined)('agents in the workbench', () => {
       await page.getByText('undid the restore of the files').waitFor(WAIT)
       expect(await files()).toContain('second.txt')
       await shoot(workbench, 'restored')
+
+      await tell(page, 'open bash')
+      await page.getByText('Opened bash').waitFor(WAIT)
+      const { sessions } = (await (await fixture.host.fetch('/api/account/sessions')).json()) as {
+        readonly sessions: readonly { readonly id: string; readonly agentRun?: string }[]
+      }
+      await workbench.button('Open a terminal of the agent').click()
+      await workbench.first.until(
+        ({ session }) => sessions.find(({ agentRun }) => agentRun !== undefined)?.id === session,
+      )
       expect(workbench.errors).toEqual([])
     },
     TEST_MS,

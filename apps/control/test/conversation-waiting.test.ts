@@ -163,6 +163,41 @@ test('an agent that waited works as soon as it was answered', () => {
   expect(conversation.state.activity).toBe('working')
 })
 
+test('every client gets the answers to a question, and the reason of a denial', () => {
+  const conversation = new Conversation()
+  conversation.event({
+    type: 'awaiting_input',
+    kind: 'question',
+    requestId: 'q',
+    prompt: '',
+    deadlineMs: 9,
+    questions: [{ question: 'Which?', header: '', allowsMany: false, options: [] }],
+  })
+  conversation.frame({ type: 'ask_user_answer', requestId: 'q', answers: { 'Which?': 'Blue' } })
+  conversation.ask('r', 'Write')
+  conversation.frame({ type: 'permission_response', requestId: 'r', decision: 'deny', message: 'Use tabs' })
+  const frames = conversation.effects.flatMap((each) => (each.kind === 'append' ? [each.entry.frame] : []))
+  expect(frames.filter(({ type }) => type === 'request_resolved')).toMatchObject([
+    { requestId: 'q', outcome: 'allow', answers: { 'Which?': 'Blue' } },
+    { requestId: 'r', outcome: 'deny', message: 'Use tabs' },
+  ])
+})
+
+test('a start waits while another agent works in the sandbox, and says so', () => {
+  const state = new ConversationState('c')
+  const message = { type: 'message', content: 'Begin', id: 'first' } as const
+  state.on({ type: 'frame', frame: message, sender: SENDER, newId: '' }, 1)
+  state.on({ type: 'pinned', isPinned: true }, 1)
+  const work = state.work(1)
+  if (work === undefined) throw new Error('There is nothing to do')
+  const failure = { code: 'conflict', message: '', retryable: false } as const
+  state.on({ type: 'failed', work, failure }, 1)
+  expect(state.stateFrame).toMatchObject({ state: 'starting', isBlocked: true })
+  expect([state.work(1), state.work(10_000)?.kind]).toEqual([undefined, 'start'])
+  state.on({ type: 'started', run: 'c-1' }, 10_000)
+  expect(state.stateFrame).toMatchObject({ state: 'working', isBlocked: false })
+})
+
 test('a stop while the program starts drops its message and ends the program', () => {
   const state = new ConversationState('c')
   const message = { type: 'message', content: 'Begin', id: 'first' } as const

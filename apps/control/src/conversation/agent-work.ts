@@ -11,11 +11,18 @@ import {
 import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
 import { ensureAgentProgram } from '../run/agent-program.ts'
-import { type AgentRequest, readAgentError, requestAgent, sendToAgent } from '../run/agent-request.ts'
+import {
+  type AgentRequest,
+  programRequests,
+  readAgentError,
+  requestAgent,
+  sendToAgent,
+} from '../run/agent-request.ts'
 import { agentViewSchema } from '../run/agent-responses.ts'
 import { agentSandboxSettings, cloneRepository, ownerCall } from '../run/agent-sandbox.ts'
 import { agentStartOf, checkModel, grantOf } from '../run/agent-start.ts'
 import type { RunRequest } from '../run/record.ts'
+import { startProgram } from '../run/start-program.ts'
 import { HOLD_AT_START_MS, HOLD_MS } from '../run/turns.ts'
 import { runtimeOf } from '../runtime.ts'
 import { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
@@ -160,7 +167,8 @@ export class AgentWork {
       await this.#json(work.run, { method: 'GET', path: '' })
     } catch (error) {
       if (SandwireError.from(error).code !== 'not_found') throw error
-      await this.#json(work.run, { method: 'PUT', path: '', body: await this.#agentStart(work) })
+      const start = await this.#agentStart(work)
+      await startProgram(programRequests(this.#deps.lookup, this.#target(work.run), start))
     }
     return { type: 'started', run: work.run }
   }

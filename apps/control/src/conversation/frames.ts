@@ -171,6 +171,10 @@ export type StoredFrame =
       readonly outcome: 'allow' | 'deny' | 'expired' | 'withdrawn'
       readonly by: string | null
       readonly byName: string | null
+      /** To questions. */
+      readonly answers?: Readonly<Record<string, string>>
+      /** The reason of a denial. */
+      readonly message?: string
     }
   /** The list, a plan or a changed file of the agent, as in the events of runs. */
   | { readonly type: 'agent_event'; readonly event: OpaqueJson }
@@ -221,6 +225,8 @@ export type Activity = 'new' | 'idle' | 'starting' | 'working' | 'awaiting' | 'r
 export interface ConversationStateFrame {
   readonly type: 'conversation_state'
   readonly state: Activity
+  /** True while it starts and another agent works in the sandbox. */
+  readonly isBlocked: boolean
   /** Messages that wait for the end of the turn, in order. */
   readonly waiting: readonly WaitingMessage[]
   /** True after a stop: waiting messages stay until a person sends one. */

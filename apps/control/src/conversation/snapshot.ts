@@ -46,7 +46,13 @@ interface OpenRequest {
 export type AgentLink =
   | { readonly kind: 'none' }
   /** It is being started with the first message of the queue. */
-  | { readonly kind: 'starting'; readonly run: string; readonly first: string }
+  | {
+      readonly kind: 'starting'
+      readonly run: string
+      readonly first: string
+      /** Another agent works in the sandbox. */
+      readonly isBlocked?: boolean
+    }
   /** It works, and its events are read through a socket. */
   | {
       readonly kind: 'working'

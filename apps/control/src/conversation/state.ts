@@ -8,7 +8,7 @@ import { changeWaiting, releaseWaiting, sendNow, takeMessage } from './messages.
 import { toPersisted } from './persisted-message.ts'
 import { requestRestore, restoreFailed, restorePointsOf, takeHeld, takeRestored } from './restore.ts'
 import { type ConversationSnapshot, type GivenAnswer, NEW_CONVERSATION, type Sender } from './snapshot.ts'
-import { activityOf, isAtRest, nextWork, sandboxStatusOf, type Work } from './work.ts'
+import { activityOf, isAtRest, nextWork, sandboxStatusOf, stateFrameOf, type Work } from './work.ts'
 
 /** How long a message waits until it is dropped and its sender gets an error. */
 const QUEUE_MS = 5 * 60_000
@@ -98,9 +98,7 @@ export class ConversationState {
 
   /** What clients show beside the entries. */
   get stateFrame(): ConversationStateFrame {
-    const { waiting, isPaused, allowedTools } = this.#draft.state
-    const names = allowedTools.map(({ name }) => name)
-    return { type: 'conversation_state', state: this.activity, waiting, isPaused, allowedTools: names }
+    return stateFrameOf(this.#draft.state)
   }
 
   /** The files to which clients can restore. */
@@ -303,13 +301,15 @@ export class ConversationState {
     }
     const requests = this.#draft.state.requests.map((each) => (each === open ? { ...each, answer } : each))
     this.#draft.set({ requests })
-    const { requestId, decision } = answer
+    const { requestId, decision, answers, message } = answer
     const seq = this.#draft.append({
       type: 'request_resolved',
       requestId,
       outcome: decision,
       by: sender.account,
       byName: sender.name,
+      ...(answers === undefined ? {} : { answers }),
+      ...(message === undefined ? {} : { message }),
     })
     const { labels } = this.#draft.state
     this.#draft.persist(seq, toPersisted({ kind: 'answer', of: open.kind, answer, labels }))
@@ -406,14 +406,20 @@ export class ConversationState {
         if (!failure.retryable) this.#take({ type: 'forgotten', run: work.run })
         return
       case 'start':
-        // A conflict: another run works in the sandbox.
-        if (!failure.retryable && failure.code !== 'conflict') this.#abandonStart(work.run, failure.message)
+        if (failure.code === 'conflict') return this.#blocked(work.run)
+        if (!failure.retryable) this.#abandonStart(work.run, failure.message)
         return
       default: {
         const { link } = this.#draft.state
         if ('run' in link && link.run === work.run) this.#agentFailed(work, failure)
       }
     }
+  }
+
+  /** Another agent works in the sandbox, so the start is tried again. */
+  #blocked(run: string): void {
+    const { link } = this.#draft.state
+    if (link.kind === 'starting' && link.run === run) this.#draft.set({ link: { ...link, isBlocked: true } })
   }
 
   #pinFailed(isPinned: boolean, { message, retryable }: Failure): void {

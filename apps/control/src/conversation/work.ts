@@ -1,5 +1,5 @@
 import type { AgentState } from '@sandwire/agent'
-import type { Activity, SandboxStatus } from './frames.ts'
+import type { Activity, ConversationStateFrame, SandboxStatus } from './frames.ts'
 import { keptVersions } from '../run/turns.ts'
 import type { ConversationSnapshot, GivenAnswer, QueuedMessage, Restore, RestoreNotice } from './snapshot.ts'
 
@@ -89,6 +89,18 @@ export function activityOf({ link, isStarted, requests, restore, queue }: Conver
   if (requests.some(({ answer }) => answer === null)) return 'awaiting'
   // A resting agent is about to get messages and answers.
   return link.kind === 'working' || queue.length > 0 || requests.length > 0 ? 'working' : 'idle'
+}
+
+export function stateFrameOf(state: ConversationSnapshot): ConversationStateFrame {
+  const { link, waiting, isPaused, allowedTools } = state
+  return {
+    type: 'conversation_state',
+    state: activityOf(state),
+    isBlocked: link.kind === 'starting' && link.isBlocked === true,
+    waiting,
+    isPaused,
+    allowedTools: allowedTools.map(({ name }) => name),
+  }
 }
 
 export function sandboxStatusOf({ link }: ConversationSnapshot): SandboxStatus {

@@ -1,3 +1,4 @@
+import type { AgentStart } from '@sandwire/agent'
 import { isErrorCode, SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { withDeadline } from '../http/deadline.ts'
@@ -9,6 +10,7 @@ import { AGENTS_URL, type AgentCall } from '../sandbox/agents.ts'
 import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { invalidResponse } from '../sandbox/sandboxd-client.ts'
+import type { ProgramRequests } from './start-program.ts'
 
 const REQUEST_MS = 30_000
 /** A range of events is about 1 MiB, and one event may exceed it. */
@@ -21,8 +23,8 @@ const errorBody = z.object({ error: z.object({ code: z.string(), message: z.stri
 /** An agent's program in a sandbox. */
 export interface AgentTarget {
   readonly sandbox: string
-  /** Names the program at sandboxd. */
-  readonly run: string
+  /** Names the program at sandboxd; null: all of them. */
+  readonly run: string | null
 }
 
 export interface AgentRequest {
@@ -42,10 +44,10 @@ export function sendToAgent(
   { method, path, body, headers = {}, viewer }: AgentRequest,
 ): Promise<Response> {
   const call: AgentCall = {
-    run,
+    run: run ?? '',
     requestId: viewer?.requestId ?? crypto.randomUUID(),
     method,
-    path: `/agents/${run}${path}`,
+    path: `/agents${run === null ? '' : `/${run}`}${path}`,
     mayStart: viewer === undefined,
     headers,
     ...(viewer === undefined ? {} : { viewer }),
@@ -74,6 +76,21 @@ export function requestAgent(
     if (value === undefined) throw invalidResponse()
     return value
   })
+}
+
+/** Requests that start an agent's program. */
+export function programRequests(
+  lookup: Pick<SandboxLookup, 'sandbox'>,
+  target: AgentTarget,
+  start: AgentStart,
+): ProgramRequests {
+  const { sandbox } = target
+  const body = { reason: 'aborted', message: 'Another agent is to start in the sandbox' }
+  return {
+    start: () => requestAgent(lookup, target, { method: 'PUT', path: '', body: start }),
+    list: () => requestAgent(lookup, { sandbox, run: null }, { method: 'GET', path: '' }),
+    stop: (run) => requestAgent(lookup, { sandbox, run }, { method: 'POST', path: '/stop', body }),
+  }
 }
 
 /** The error of a response: of the sandbox's object, or of sandboxd. */

@@ -1,15 +1,22 @@
-import { MAX_RANGE_EVENTS } from '@sandwire/agent'
+import { type AgentStart, MAX_RANGE_EVENTS } from '@sandwire/agent'
 import { SandwireError } from '@sandwire/protocol'
 import type { Ceilings } from '../ceilings/ceilings.ts'
 import type { GatewayAccess } from '../credentials/grants.ts'
 import { unwrap } from '../outcome.ts'
 import type { AgentCall } from '../sandbox/agents.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
-import { type AgentRequest, readAgentError, requestAgent, sendToAgent } from './agent-request.ts'
+import {
+  type AgentRequest,
+  programRequests,
+  readAgentError,
+  requestAgent,
+  sendToAgent,
+} from './agent-request.ts'
 import { agentViewSchema, eventRangeSchema, runResultSchema } from './agent-responses.ts'
 import { agentSandboxSettings, cloneRepository, ownerCall } from './agent-sandbox.ts'
 import type { RunSandbox } from './lifecycle.ts'
 import type { RunRecord, RunRestore, RunSource } from './record.ts'
+import { startProgram } from './start-program.ts'
 import type { RunStore } from './store.ts'
 import { addTurn, HOLD_AT_START_MS, HOLD_MS, keptVersions, TASK } from './turns.ts'
 
@@ -115,8 +122,8 @@ export class RunSandboxClient implements RunSandbox {
     if (turns.length > 0) unwrap(await this.#sandbox.setRunActive(id, 'gone'))
   }
 
-  async startAgent(start: unknown) {
-    return agentViewSchema.parse(await this.json('PUT', '', start))
+  async startAgent(start: AgentStart) {
+    return agentViewSchema.parse(await startProgram(programRequests(this.#deps.lookup, this.#target, start)))
   }
 
   async events(after: number) {

@@ -11,6 +11,7 @@ export const AGENTS_URL = 'http://sandbox/agents'
 
 /** A request of a run's object. Its body is the body of the carrying request. */
 export interface AgentCall {
+  /** Empty: none in particular. */
   readonly run: string
   readonly requestId: string
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
@@ -27,7 +28,7 @@ const callSchema = z.object({
   run: z.string(),
   requestId: z.string(),
   method: z.enum(['GET', 'PUT', 'POST', 'DELETE']),
-  path: z.string().regex(/^\/agents\//),
+  path: z.string().regex(/^\/agents(\/|$)/),
   mayStart: z.boolean(),
   headers: z.record(z.string(), z.string()),
   viewer: z.object(callFields).exactOptional(),

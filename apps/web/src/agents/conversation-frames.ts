@@ -25,6 +25,8 @@ export type SandboxStatus = 'connecting' | 'connected' | 'disconnected'
 /** What the server states beside the entries. */
 export interface ConversationState {
   readonly state: Activity
+  /** Another agent works in the sandbox. */
+  readonly isBlocked: boolean
   /** Messages that wait for the end of the turn. */
   readonly waiting: readonly WaitingMessage[]
   /** They stay until a person sends one. */
@@ -139,6 +141,7 @@ function readState(frame: Fields): Received | undefined {
     kind: 'state',
     state: {
       state: state as Activity,
+      isBlocked: frame['isBlocked'] === true,
       waiting: listAt(frame, 'waiting').map((message) => ({
         id: textAt(message, 'id'),
         text: textAt(message, 'content'),
@@ -210,12 +213,14 @@ function toEvent(frame: Fields): TranscriptEntry['event'] | undefined {
       const outcome = textAt(frame, 'outcome')
       if (!isOutcome(outcome)) return undefined
       const by = textAt(frame, 'byName')
+      const message = textAt(frame, 'message')
       return {
-        type: 'status',
-        status: 'approval',
+        type: 'request_resolved',
         requestId: textAt(frame, 'requestId'),
         outcome,
         by: by === '' ? null : by,
+        answers: textsIn(fieldsAt(frame, 'answers')),
+        ...(message === '' ? {} : { message }),
       }
     }
     case 'done':
@@ -225,6 +230,10 @@ function toEvent(frame: Fields): TranscriptEntry['event'] | undefined {
     default:
       return undefined
   }
+}
+
+function textsIn(fields: Fields): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.keys(fields).map((name) => [name, textAt(fields, name)]))
 }
 
 type ApprovalOutcome = 'allow' | 'deny' | 'expired' | 'withdrawn'

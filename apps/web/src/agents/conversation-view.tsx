@@ -5,7 +5,6 @@ import type { View } from '../layout/layout.ts'
 import { Confirm } from '../shell/dialog.tsx'
 import { lazyPart } from '../parts/lazy-part.tsx'
 import { IconButton } from '../shell/icon.tsx'
-import { openTerminal } from '../shell/open-terminal.ts'
 import { useParts } from '../state/context.ts'
 import { agentTexts } from '../texts/agents.ts'
 import type { AgentChannel } from './agent-channel.ts'
@@ -15,6 +14,7 @@ import { ConversationComposer } from './conversation-composer.tsx'
 import { ConversationFeed } from './conversation-feed.ts'
 import type { RestorePoints } from './conversation-frames.ts'
 import { NotifyButton } from './notify-button.tsx'
+import { openAgentTerminal } from './open-agent.ts'
 import { formatComments, type LineComment } from './patch-files.ts'
 import { TodoList } from './todo-list.tsx'
 import type { TranscriptState } from './transcript.ts'
@@ -42,7 +42,11 @@ function ConversationHead({ feed }: { readonly feed: ConversationFeed }): ReactE
   return (
     <header className="run-head">
       <span className={`run-state ${state}`} role="status">
-        {isOnline || conversation === undefined ? texts.states[state] : texts.offline}
+        {!isOnline && conversation !== undefined
+          ? texts.offline
+          : conversation?.isBlocked === true
+            ? texts.blocked
+            : texts.states[state]}
       </span>
       {record !== undefined && (
         <span className="dim">
@@ -55,7 +59,9 @@ function ConversationHead({ feed }: { readonly feed: ConversationFeed }): ReactE
         <IconButton
           icon="terminal"
           label={agentTexts.run.openTerminal}
-          onClick={() => openTerminal(workbench, record.sandbox)}
+          onClick={() =>
+            void openAgentTerminal(workbench, record.sandbox, (run) => run.startsWith(`${record.id}-`))
+          }
         />
       )}
       {isWorking && (

@@ -1,7 +1,9 @@
 import type { Conversation } from '../api/conversations.ts'
 import type { Run } from '../api/runs.ts'
+import { listSessions } from '../api/sessions.ts'
 import { displayTitle } from '../files/display-name.ts'
 import { focusView, openTab, type View } from '../layout/layout.ts'
+import { joinSession, openTerminal } from '../shell/open-terminal.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { agentTexts } from '../texts/agents.ts'
 import type { AgentItem } from './agent-list.ts'
@@ -39,6 +41,21 @@ export function openConversation(
     sandbox,
     conversation: id,
     title: title === '' ? agentTexts.conversation.untitled : titleOf(title),
+  })
+}
+
+/** Shows the newest terminal that an agent has opened, or a new one in its sandbox if it has none. */
+export async function openAgentTerminal(
+  workbench: Workbench,
+  sandbox: string,
+  isOf: (agentRun: string) => boolean,
+): Promise<void> {
+  await workbench.attempt(agentTexts.run.cannotOpenTerminal, async () => {
+    const newest = (await listSessions())
+      .filter(({ state, agentRun }) => state === 'running' && agentRun !== undefined && isOf(agentRun))
+      .toSorted((one, other) => (other.createdMs ?? 0) - (one.createdMs ?? 0))[0]
+    if (newest === undefined) openTerminal(workbench, sandbox)
+    else joinSession(workbench, newest.sandbox, newest.id)
   })
 }
 

@@ -108,6 +108,12 @@ function RequestButtons({
   )
 }
 
+function describeOutcome(kind: InputRequest['kind'], { outcome, by, message }: RequestOutcome): string {
+  const what = kind === 'question' && outcome === 'allow' ? texts.answered : texts.outcomes[outcome]
+  const text = by === null ? what : texts.by(what, by)
+  return message === undefined ? text : `${text}: ${message}`
+}
+
 /** What the agent asks for, and who answered. Pending requests have buttons. */
 export function RequestCard({
   channel,
@@ -143,7 +149,12 @@ export function RequestCard({
             change={(chosen) => setGiven({ ...given, [question.question]: chosen })}
           />
         ))}
-      {!isPending && questions.map(({ question }) => <p key={question}>{question}</p>)}
+      {!isPending &&
+        questions.map(({ question }) => (
+          <p key={question}>
+            {question} <strong>{outcome?.answers?.[question]}</strong>
+          </p>
+        ))}
       {isPending && (
         <RequestButtons
           kind={kind}
@@ -154,13 +165,7 @@ export function RequestCard({
           answer={answer}
         />
       )}
-      {outcome !== undefined && (
-        <p className="dim">
-          {outcome.by === null
-            ? texts.outcomes[outcome.outcome]
-            : texts.by(texts.outcomes[outcome.outcome], outcome.by)}
-        </p>
-      )}
+      {outcome !== undefined && <p className="dim">{describeOutcome(kind, outcome)}</p>}
     </div>
   )
 }

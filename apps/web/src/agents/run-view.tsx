@@ -4,13 +4,13 @@ import { answerRequest, deleteRun, type Run, stopRun } from '../api/runs.ts'
 import type { View } from '../layout/layout.ts'
 import { Confirm } from '../shell/dialog.tsx'
 import { IconButton } from '../shell/icon.tsx'
-import { openTerminal } from '../shell/open-terminal.ts'
 import { useParts } from '../state/context.ts'
 import { agentTexts } from '../texts/agents.ts'
 import type { AgentChannel } from './agent-channel.ts'
 import { Composer } from './composer.tsx'
 import { NewAgentDialog } from './new-agent-dialog.tsx'
 import { NotifyButton } from './notify-button.tsx'
+import { openAgentTerminal } from './open-agent.ts'
 import { RunDiff } from './run-diff.tsx'
 import { RunFeed } from './run-feed.ts'
 import { TodoList } from './todo-list.tsx'
@@ -50,7 +50,7 @@ function RunHead({ run, refresh }: { readonly run: Run; readonly refresh: () => 
       <IconButton
         icon="terminal"
         label={texts.openTerminal}
-        onClick={() => openTerminal(workbench, run.sandbox)}
+        onClick={() => void openAgentTerminal(workbench, run.sandbox, (agentRun) => agentRun === run.id)}
       />
       {(state === 'running' || state === 'awaiting') && (
         <IconButton icon="stop" label={texts.interrupt} onClick={() => void stop('interrupt')} />

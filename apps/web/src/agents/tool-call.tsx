@@ -61,9 +61,11 @@ export const ToolCall = memo(function ToolCall({
     <details className={`tool-call ${isSubagent ? 'subagent' : ''} ${isFailed ? 'failed' : ''}`}>
       <summary>
         <span className="tool-name">{name}</span>
-        <span className="tool-title">
-          {title.startsWith(`${name}: `) ? title.slice(name.length + 2) : title}
-        </span>
+        {title !== name && (
+          <span className="tool-title">
+            {title.startsWith(`${name}: `) ? title.slice(name.length + 2) : title}
+          </span>
+        )}
         {result === undefined && <span className="dim">{texts.running}</span>}
         {isFailed && <span className="tool-error">{texts.error}</span>}
       </summary>

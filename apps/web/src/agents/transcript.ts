@@ -43,6 +43,10 @@ export interface ToolResult {
 export interface RequestOutcome {
   readonly outcome: 'allow' | 'deny' | 'expired' | 'withdrawn'
   readonly by: string | null
+  /** To questions; runs do not say them. */
+  readonly answers?: Readonly<Record<string, string>>
+  /** The reason of a denial; runs do not say it. */
+  readonly message?: string
 }
 
 /** What a note says; texts are chosen where it is drawn. */
@@ -59,6 +63,7 @@ export type Note =
 export type ConversationEvent =
   | { readonly type: 'user_message'; readonly id: string; readonly text: string; readonly by: string }
   | { readonly type: 'message_dropped'; readonly id: string; readonly problem: string }
+  | ({ readonly type: 'request_resolved'; readonly requestId: string } & RequestOutcome)
   | { readonly type: 'turn_ended' }
   | { readonly type: 'files_restored'; readonly message: string | null; readonly by: string }
   | { readonly type: 'agent_error'; readonly message: string }
@@ -168,6 +173,10 @@ export class Transcript {
           receipt: 'canceled',
           problem: event.problem,
         }))
+      case 'request_resolved': {
+        const { type: _type, requestId, ...outcome } = event
+        return this.#resolve(requestId, outcome)
+      }
       case 'turn_ended':
         this.#partial = undefined
         return
@@ -253,8 +262,7 @@ export class Transcript {
       }
       case 'approval': {
         const { requestId, outcome, by } = status
-        this.#pending.delete(requestId)
-        return this.#change(`request ${requestId}`, (item) => ({ ...item, outcome: { outcome, by } }))
+        return this.#resolve(requestId, { outcome, by })
       }
       case 'retry': {
         const { attempt, maxAttempts } = status
@@ -266,6 +274,11 @@ export class Transcript {
         return this.#note(id, 'error', { kind: 'warning', message: status.message })
       case 'session':
     }
+  }
+
+  #resolve(requestId: string, outcome: RequestOutcome): void {
+    this.#pending.delete(requestId)
+    this.#change(`request ${requestId}`, (item) => ({ ...item, outcome }))
   }
 
   #note(id: string, tone: 'info' | 'error', note: Note): void {

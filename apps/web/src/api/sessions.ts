@@ -7,6 +7,8 @@ export interface Session {
   readonly state: 'pending' | 'running' | 'exited' | 'gone'
   readonly mode: 'pipe' | 'pty'
   readonly cmd: string
+  /** The agent's program that opened it. */
+  readonly agentRun?: string
   readonly attachments: number
   /** Names of the attached users; absent when the server does not report them. */
   readonly people?: readonly string[]
