@@ -22,7 +22,7 @@ import { claimIdentity, findOriginal } from '../data/folder-identity.ts'
 import { toFolderError } from '../data/folder-problem.ts'
 import { type Keys, openKeys } from '../data/keys.ts'
 import { DataLock } from '../data/lock.ts'
-import { keepManifest, type ManifestKeeper, requireContent } from '../data/manifest.ts'
+import { keepManifest, type ManifestKeeper, requireContent, requireStore } from '../data/manifest.ts'
 import { removeTemporaryFiles } from '../data/private-file.ts'
 import { publishServer, serversFile, withdrawServer } from '../data/servers-file.ts'
 import { hostSocketIn, openSocketFolder, removeIfEmpty, storeSocketIn } from '../data/socket-path.ts'
@@ -332,6 +332,8 @@ async function begin(options: UpOptions): Promise<Running> {
     ...flags,
     hasSandboxes: configuration.containers === undefined && configuration.sprites === undefined,
   })
+  if (configuration.store !== undefined && 'folder' in configuration.store)
+    requireStore(folder, configuration.store.folder, flags)
   const keys = await openKeys(folder, flags)
   const manifest = undo.use(keepManifest(folder, log))
   // Control starts after running sandboxes were found, and connects to them.

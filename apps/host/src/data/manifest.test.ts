@@ -1,12 +1,12 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { encodeId } from '@sandwire/internal-api'
 import { databaseOf } from '../control/object-databases.ts'
 import { type DataFolder, dataFolderAt } from './data-folder.ts'
-import { forgetDatabases, requireContent, writeManifest } from './manifest.ts'
+import { forgetDatabases, requireContent, requireStore, writeManifest } from './manifest.ts'
 
 let folder: DataFolder
 const at = (name: string): string => path.join(folder.root, name)
@@ -114,4 +114,28 @@ test('names the database of a sandbox that has files, also without a manifest, u
   expect(check()).toEqual([id])
   create()
   expect(check()).toEqual([])
+})
+
+test('names a store of versions that is not the one that was there, until its loss is accepted', () => {
+  const versions = at('versions')
+  const open = (acceptsMissing = false): void => requireStore(folder, versions, { acceptsMissing })
+  open()
+  writeManifest(folder)
+  open()
+  // As while its disk is not mounted.
+  renameSync(versions, at('unmounted'))
+  const problem = `"${at('versions/store-id')}" is missing or empty\nhint: `
+  expect(open).toThrow(problem)
+  mkdirSync(versions)
+  expect(open).toThrow(problem)
+  rmSync(versions, { recursive: true })
+  renameSync(at('unmounted'), versions)
+  open()
+  // The operator chose another.
+  requireStore(folder, at('others'), { acceptsMissing: false })
+  open()
+  rmSync(versions, { recursive: true })
+  expect(open).toThrow(problem)
+  open(true)
+  open()
 })

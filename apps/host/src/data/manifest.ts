@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { isSandboxId } from '@sandwire/internal-api'
 import { SandwireError, schema } from '@sandwire/protocol'
@@ -10,6 +10,10 @@ import { filesIn } from '../supervisor/sandbox-files.ts'
 import type { DataFolder } from './data-folder.ts'
 import { readPrivateFile, writePrivateFile } from './private-file.ts'
 
+/** File in the folder of versions. */
+const STORE_ID = 'store-id'
+const STORE_ID_FORMAT = /^[0-9a-f]{32}$/
+
 const manifestSchema = schema.record({
   /** Hash of the key of sandbox ids: with another key sandboxes are inaccessible. */
   idKeySha256: schema.text(64),
@@ -19,10 +23,13 @@ const manifestSchema = schema.record({
   logs: schema.optional(schema.list(schema.text(1024), 100)),
   /** Sandboxes with files whose databases were missing, which the operator accepted. */
   orphans: schema.optional(schema.list(schema.text(32), 10_000_000)),
+  /** The folder of versions, relative to the data folder, and the id in it. */
+  store: schema.optional(schema.record({ folder: schema.text(4096), id: schema.text(32, STORE_ID_FORMAT) })),
 })
 type Manifest = schema.Decoded<typeof manifestSchema>
 
 const KEEP_MS = 60_000
+const REMEDY = 'mount its disk or restore a backup'
 /**
  * The log of workerd's database of alarms, which is open as long as workerd runs. Logs of other databases come and go; a copy without
  * any of them lacks these too.
@@ -71,13 +78,18 @@ function findOrphans({ sandboxes, objects }: ManifestFolder): string[] {
 /** Records what the data folder must contain from now on; when the server stops, logs may disappear. */
 export function writeManifest(
   folder: ManifestFolder,
-  { isStopping = false, orphans = readManifest(folder)?.orphans ?? [] } = {},
+  {
+    isStopping = false,
+    ...changes
+  }: { isStopping?: boolean } & Pick<Partial<Manifest>, 'orphans' | 'store'> = {},
 ): void {
+  const { orphans, store: versions } = { ...readManifest(folder), ...changes }
   store(folder, {
     idKeySha256: hashOf(readPrivateFile(idKeyOf(folder)) ?? ''),
     databases: listDatabases(folder),
     logs: isStopping ? [] : listLogs(folder),
-    orphans,
+    ...(orphans !== undefined && { orphans }),
+    ...(versions !== undefined && { store: versions }),
   })
 }
 
@@ -137,6 +149,38 @@ function readManifest({ manifest }: ManifestFolder): Manifest | undefined {
   }
 }
 
+/** Undefined when missing or malformed. The id is not secret, and the file system may not support private files. */
+function readStoreId(file: string): string | undefined {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  return STORE_ID_FORMAT.test(text) ? text : undefined
+}
+
+/** Throws when the folder of versions is not the one that was there, as while its disk is not mounted; records a new one. */
+export function requireStore(
+  folder: ManifestFolder,
+  versions: string,
+  { acceptsMissing }: { readonly acceptsMissing: boolean },
+): void {
+  const file = path.join(versions, STORE_ID)
+  const found = readStoreId(file)
+  const known = readManifest(folder)?.store
+  const relative = path.relative(folder.root, versions)
+  if (known?.folder === relative && known.id !== found && !acceptsMissing)
+    throw missing(
+      folder,
+      'the store of versions was replaced, or its',
+      [path.join(relative, STORE_ID)],
+      REMEDY,
+    )
+  const id = found ?? Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')
+  if (found === undefined) {
+    mkdirSync(versions, { recursive: true, mode: 0o700 })
+    writeFileSync(file, id)
+  }
+  if (known?.folder !== relative || known.id !== id)
+    writeManifest(folder, { store: { folder: relative, id } })
+}
+
 function hasContent(file: string): boolean {
   return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0
 }
@@ -164,13 +208,7 @@ export function requireContent(
   const files = orphans
     .filter((id) => !accepted.has(id))
     .map((id) => path.relative(folder.root, databaseOf(folder.objects, SANDBOX_OBJECTS, id)))
-  if (files.length > 0)
-    throw missing(
-      folder,
-      'sandboxes have files, and the database',
-      files,
-      'mount its disk or restore a backup',
-    )
+  if (files.length > 0) throw missing(folder, 'sandboxes have files, and the database', files, REMEDY)
   return orphans
 }
 
@@ -185,7 +223,7 @@ function requireListed(folder: ManifestFolder, manifest: Manifest, acceptsMissin
     )
   if (acceptsMissing) return
   const files = manifest.databases.filter((file) => !hasContent(path.join(folder.root, file)))
-  if (files.length > 0) throw missing(folder, 'the database', files, 'mount its disk or restore a backup')
+  if (files.length > 0) throw missing(folder, 'the database', files, REMEDY)
   const logs = (manifest.logs ?? []).filter((file) => !hasContent(path.join(folder.root, file)))
   if (logs.length > 0)
     throw missing(
