@@ -25,8 +25,6 @@ export interface DisconnectStressOptions {
   readonly mode: 'pipe' | 'pty'
   readonly seed: number
   readonly disconnects: number
-  /** Breaks all connections between control and the sandbox; takes turns with faults between client and control. */
-  readonly breakBehindControl?: () => void
   /** Called after every disconnect. */
   readonly onDisconnect?: (done: number) => void
 }
@@ -103,7 +101,7 @@ class Echo {
 }
 
 /** Breaks the connection at random and returns a description of the fault. */
-function breakConnection(proxy: FaultProxy, random: Random, breakBehindControl?: () => void): string {
+function breakConnection(proxy: FaultProxy, random: Random, { breakBehindControl }: WireServer): string {
   proxy.setFaults({ toClient: {}, toTarget: {} })
   if (breakBehindControl !== undefined && random.int(0, 1) === 0) {
     breakBehindControl()
@@ -185,7 +183,7 @@ export async function runDisconnectStress(options: DisconnectStressOptions): Pro
     const isDisconnected = () => echo.reconnections > reconnections
     for (let attempt = 0; attempt < MAX_ATTEMPTS && !isDisconnected(); attempt++) {
       // Has no effect while the connection is down.
-      fault = breakConnection(proxy, random, options.breakBehindControl)
+      fault = breakConnection(proxy, random, server)
       await eventually(isDisconnected, { what: 'the disconnect', timeoutMs: DISCONNECT_MS }).catch(() => {})
     }
     await wait('the disconnect', isDisconnected)

@@ -10,10 +10,8 @@ import { compareRandomTrees } from '../../apps/sandboxd/src/agents/base-tree/ran
 import { runSwapRace } from '../../apps/sandboxd/src/workspace/files/swap-race.fixture.ts'
 import { Deployment } from '../e2e/support/deployment.ts'
 import { findLeaks } from '../e2e/support/sandbox-leaks.ts'
-import { startSandbox } from '../e2e/support/control.ts'
 import { startSandboxd } from '../e2e/support/sandboxd.ts'
-import { openSpritesServer } from '../e2e/support/sprites-server.ts'
-import type { WireServer } from '../e2e/support/wire-server.ts'
+import { startSpritesServer, type WireServer } from '../e2e/support/wire-server.ts'
 import { findFakeSpritesProblem } from '@sandwire/testing/fake-sprites'
 import { Random, simulate } from '@sandwire/testing'
 import { runDisconnectStress } from './disconnect-stress.ts'
@@ -104,21 +102,16 @@ async function soakDisconnects(wanted: number): Promise<void> {
 async function soakSprites(wanted: number): Promise<void> {
   const problem = findFakeSpritesProblem()
   if (problem !== undefined) return print(`skipped disconnects through sprites: ${problem}`)
-  await using sprites = await openSpritesServer()
-  const server = await startSandbox({ env: sprites.env }, 'default')
+  const server = await startSpritesServer()
   try {
-    await breakStreams(server, wanted, () => sprites.api.sprite('dev').disconnectAll())
+    await breakStreams(server, wanted)
   } finally {
     await server.stop()
   }
 }
 
 /** Disconnects concurrent sessions of a server, and compares every byte. */
-async function breakStreams(
-  server: WireServer,
-  wanted: number,
-  breakBehindControl?: () => void,
-): Promise<void> {
+async function breakStreams(server: WireServer, wanted: number): Promise<void> {
   const totals = { disconnects: 0, bytes: 0, sessions: 0 }
   let nextSeed = firstSeed
   let failure: Error | undefined
@@ -135,11 +128,7 @@ async function breakStreams(
         counted = done
       }
       try {
-        const options = { server, mode, seed, disconnects, onDisconnect }
-        const result = await runDisconnectStress({
-          ...options,
-          ...(breakBehindControl !== undefined && { breakBehindControl }),
-        })
+        const result = await runDisconnectStress({ server, mode, seed, disconnects, onDisconnect })
         totals.bytes += result.bytesEachWay
         totals.sessions++
         if (result.read !== result.written)

@@ -59,6 +59,8 @@ async function refusalIn(client: PtyClient): Promise<unknown> {
 }
 
 const NOT_FOUND = [{ code: 4001, reason: 'session_not_found' }, { type: 'session_not_found' }]
+/** Time to attach with a token before it expires. */
+const EXPIRES_IN_MS = 5_000
 const newId = (): string => crypto.randomUUID()
 
 /** Starts a session with a unique marker and disconnects. */
@@ -217,6 +219,24 @@ describe('the name of a session (threat T4)', () => {
     for (const session_id of [forged, expired, missing, session, 'swt1.k1.', 'swt1.kX.AAAA'])
       for (const resume of ['0', '1'])
         expect(await refusalIn(open({ session_id, resume }))).toEqual(NOT_FOUND)
+  })
+
+  test('does not end its connection when it expires, and a new one was issued with it', async () => {
+    const { token } = await leaveMark()
+    const own = await ownTokens()
+    const user = textIn(await ada.get('/api/whoami'), 'account')
+    const session = (await own.read(token, user, Date.now())) ?? ''
+    const old = await own.mint({ session, kind: 'pty', user }, Date.now() - 3_600_000 + EXPIRES_IN_MS)
+    await using client = open({ session_id: old, resume: '1' })
+    const renewed = await client.name()
+    expect(renewed).not.toBe(old)
+    const isExpired = async () => (await own.read(old, user, Date.now())) === undefined
+    await eventually(isExpired, { what: 'the expiry', ...WAIT })
+    expect(await refusalIn(open({ session_id: old, resume: '1' }))).toEqual(NOT_FOUND)
+    client.type('echo af""ter\n')
+    await client.waitForOutput('after\r\n')
+    await using again = open({ session_id: renewed, resume: '1' })
+    expect(await again.name()).not.toBe(old)
   })
 
   test('is not valid for another account, whether token or alias', async () => {

@@ -212,6 +212,27 @@ describe.skipIf(problem !== undefined)(
       expect(made.provider.terminals.has(session)).toBe(true)
     })
 
+    test('continue through a freeze, and until their client leaves when the API token ends', async () => {
+      const { client, session } = await begin({ args: ['-c', 'echo re""ady; cat'] })
+      await shows(client, 'ready')
+      made.api.sprite('dev').freeze()
+      await ends(client)
+      const thawed = await open(request({ session }))
+      thawed.type('thawed\n')
+      await shows(thawed, 'thawed')
+      const { token } = made.api
+      made.api.token = 'renewed'
+      thawed.type('still here\n')
+      await shows(thawed, 'still here')
+      const refused = await rejectionOf(made.provider.terminals.open(request({ session })))
+      expect(refused).toMatchObject({ problem: 'bad_token' })
+      expect(String(refused)).not.toContain(token)
+      expect(thawed.closed).toBeUndefined()
+      made.api.token = token
+      thawed.disconnect()
+      await made.provider.terminals.end(session)
+    })
+
     test('are bounded in number', async () => {
       const many = await Promise.all(
         Array.from({ length: 20 - made.provider.terminals.list().length }, () => begin()),

@@ -14,6 +14,8 @@ export interface WireServer {
   /** Fetches a route of sandboxd, or control's equivalent. */
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
   readonly stop: () => Promise<unknown>
+  /** Breaks all connections between control and the sandbox, where they can break by themselves. */
+  readonly breakBehindControl?: () => void
 }
 
 /**
@@ -28,16 +30,23 @@ export async function startWireServer(): Promise<WireServer> {
       const { env } = await openContainers()
       return startSandbox({ env })
     }
-    case 'sprites': {
-      const sprites = await openSpritesServer()
-      const server = await startSandbox({ env: sprites.env }, 'default')
-      const stop = async (): Promise<void> => {
-        await server.stop()
-        await sprites[Symbol.asyncDispose]()
-      }
-      return { ...server, stop }
-    }
+    case 'sprites':
+      return startSpritesServer()
     default:
       return startSandboxd()
+  }
+}
+
+/** A sandbox in a sprite of the fake Sprites API. */
+export async function startSpritesServer(): Promise<WireServer> {
+  const sprites = await openSpritesServer()
+  const server = await startSandbox({ env: sprites.env }, 'default')
+  return {
+    ...server,
+    breakBehindControl: () => sprites.api.sprite('dev').disconnectAll(),
+    stop: async () => {
+      await server.stop()
+      await sprites[Symbol.asyncDispose]()
+    },
   }
 }
