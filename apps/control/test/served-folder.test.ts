@@ -31,6 +31,7 @@ test('a served folder belongs to the user of the machine only, also when others 
 
 test('the compat API serves the folder from the start, and again after a stop', async () => {
   const owner = new ApiClient(control, TOKEN)
+  expect((await owner.get('/api/whoami')).body).toMatchObject({ firstSandbox: 'local' })
   sandboxes.files = () => Promise.resolve(Response.json({ entries: [], path: '.' }))
   expect((await owner.get('/api/tree')).status).toBe(200)
   expect((await owner.post('/api/sandboxes/local/stop', {})).status).toBe(200)

@@ -42,6 +42,9 @@ const authView = z
     issuers: z.array(issuerView),
   })
   .openapi('Auth')
+/** Name of an account's first sandbox, unless the server has only one. */
+const FIRST_SANDBOX = 'dev'
+
 const whoamiView = z
   .object({
     account: z.string(),
@@ -50,6 +53,9 @@ const whoamiView = z
     via: z.enum(['bearer', 'cookie', 'ticket']),
     guest: z.boolean().openapi({ description: 'Has access only to what was shared, without an account.' }),
     expiresMs: z.int().nullable().openapi({ description: 'When the credential expires; null: never.' }),
+    firstSandbox: z
+      .string()
+      .openapi({ description: 'Name for the first sandbox; where there is only one, its name.' }),
   })
   .openapi('Whoami')
 const signInList = z
@@ -136,7 +142,9 @@ function addIdentityRoutes(app: App, guardOf: GuardOf, { config, lookup }: Accou
     (context) => {
       const { account, name, scopes, via: kind, login, expiresMs = null } = identityOf(context)
       const via = kind === 'service cookie' ? 'cookie' : kind
-      return context.json({ account, name, scopes, via, guest: isGuestLogin(login), expiresMs }, 200)
+      const firstSandbox = config.hasOneSandbox ? config.defaultName : FIRST_SANDBOX
+      const guest = isGuestLogin(login)
+      return context.json({ account, name, scopes, via, guest, expiresMs, firstSandbox }, 200)
     },
   )
 

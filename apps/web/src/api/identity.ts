@@ -4,6 +4,8 @@ export interface User {
   readonly account: string
   readonly name: string
   readonly guest: boolean
+  /** Name of the sandbox that is created for a user who has none. */
+  readonly firstSandbox: string
 }
 
 /** The signed-in user, or undefined. */

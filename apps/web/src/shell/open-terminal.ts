@@ -11,16 +11,17 @@ import {
 } from '../layout/layout.ts'
 import { changeTmux, readTmux } from '../api/tmux.ts'
 import { canHalve } from '../layout/pane-tree.ts'
-import { FIRST_SANDBOX, canWork, canWorkIn } from '../state/rights.ts'
+import { canWork, canWorkIn, firstSandboxOf } from '../state/rights.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { tmuxTexts } from '../texts/tmux.ts'
 
 /** The sandbox for a new terminal: that of the focused pane, the selected one, or a new one. */
-function sandboxForTerminal(workbench: Workbench): string {
+function sandboxForTerminal(workbench: Workbench): string | undefined {
+  const user = workbench.user.get()
   const focused = focusedView(workbench.layout.get())
   const wanted = [focused?.sandbox, workbench.current.get()].filter((sandbox) => sandbox !== undefined)
-  return wanted.find((sandbox) => canWorkIn(workbench.sandboxes.get(), sandbox)) ?? FIRST_SANDBOX
+  return wanted.find((sandbox) => canWorkIn(user, workbench.sandboxes.get(), sandbox)) ?? firstSandboxOf(user)
 }
 
 /** True when the user can start a shell anywhere; notifies otherwise, since shortcuts work for everyone. */
@@ -31,7 +32,7 @@ function canStart(workbench: Workbench): boolean {
 }
 
 export function openTerminal(workbench: Workbench, sandbox = sandboxForTerminal(workbench)): void {
-  if (!canStart(workbench)) return
+  if (sandbox === undefined || !canStart(workbench)) return
   workbench.changeLayout((layout) => openTab(layout, { kind: 'terminal', sandbox }, workbench.mint))
 }
 
@@ -39,6 +40,7 @@ export function openTerminal(workbench: Workbench, sandbox = sandboxForTerminal(
 export function openTmux(workbench: Workbench): void {
   if (!canStart(workbench)) return
   const sandbox = sandboxForTerminal(workbench)
+  if (sandbox === undefined) return
   workbench.changeLayout((layout) => reveal(layout, { kind: 'tmux', sandbox }, workbench.mint))
 }
 
@@ -90,7 +92,9 @@ export function splitTerminal(workbench: Workbench, direction: 'row' | 'column')
     void splitTmux(workbench, focused.sandbox, direction)
     return
   }
-  const view: View = { kind: 'terminal', sandbox: sandboxForTerminal(workbench) }
+  const sandbox = sandboxForTerminal(workbench)
+  if (sandbox === undefined) return
+  const view: View = { kind: 'terminal', sandbox }
   const at = activeTab(layout)?.focus ?? ''
   if (isDeepest(layout, at) || !hasRoom(at, direction)) workbench.notify('info', shellTexts.panes.tooSmall)
   else workbench.changeLayout((old) => splitView(old, at, { view, direction }, workbench.mint))

@@ -24,11 +24,11 @@ function listed(...rows: readonly Pick<Sandbox, 'id' | 'access'>[]) {
   return { kind: 'ready', value } as const
 }
 const readyAccount = (guest: boolean) =>
-  ({ kind: 'ready', value: { account: 'a', name: 'Gus', guest } }) as const
+  ({ kind: 'ready', value: { account: 'a', name: 'Gus', guest, firstSandbox: 'default' } }) as const
 
 test('users work in their own and in wholly shared sandboxes, not where they only watch or join a session', () => {
   const known = listed({ id: 'a' }, { id: 'b', access: 'collaborator' }, { id: 'c', access: 'viewer' })
-  expect(['a', 'name-b', 'c', 'd'].map((sandbox) => canWorkIn(known, sandbox))).toEqual([
+  expect(['a', 'name-b', 'c', 'd'].map((sandbox) => canWorkIn(readyAccount(false), known, sandbox))).toEqual([
     true,
     true,
     false,
@@ -37,8 +37,9 @@ test('users work in their own and in wholly shared sandboxes, not where they onl
 })
 
 test('the first sandbox need not exist, and anything may be tried before the list is loaded', () => {
-  expect(canWorkIn(listed(), 'dev')).toBe(true)
-  expect(canWorkIn({ kind: 'loading' }, 'a')).toBe(true)
+  expect(canWorkIn(readyAccount(false), listed(), 'default')).toBe(true)
+  expect(canWorkIn(readyAccount(false), listed(), 'dev')).toBe(false)
+  expect(canWorkIn(readyAccount(false), { kind: 'loading' }, 'a')).toBe(true)
 })
 
 test('a guest cannot start shells until a sandbox is shared', () => {

@@ -9,14 +9,18 @@ import type { Loaded } from './workbench.ts'
 
 type Known = Loaded<readonly Sandbox[]>
 
-/** Name of the sandbox created for users who have none. */
-export const FIRST_SANDBOX = 'dev'
+type KnownUser = Loaded<User | undefined>
+
+/** Name of the sandbox that is created for a user who has none; undefined until the user is known. */
+export function firstSandboxOf(user: KnownUser): string | undefined {
+  return user.kind === 'ready' ? user.value?.firstSandbox : undefined
+}
 
 /** True when the user may work in a sandbox, given by id or name. Until the list is loaded, anything may be tried. */
-export function canWorkIn(sandboxes: Known, sandbox: string): boolean {
+export function canWorkIn(user: KnownUser, sandboxes: Known, sandbox: string): boolean {
   if (sandboxes.kind !== 'ready') return true
   const known = sandboxes.value.find(({ id, name }) => id === sandbox || name === sandbox)
-  return known === undefined ? sandbox === FIRST_SANDBOX : known.access !== 'viewer'
+  return known === undefined ? sandbox === firstSandboxOf(user) : known.access !== 'viewer'
 }
 
 /** True when the sandbox is known to be the user's own. */
@@ -27,7 +31,7 @@ export function isOwner(sandboxes: Known, sandbox: string): boolean {
 }
 
 /** True when the user has somewhere to run shells: a guest only if a whole sandbox is shared. */
-export function canWork(user: Loaded<User | undefined>, sandboxes: Known): boolean {
+export function canWork(user: KnownUser, sandboxes: Known): boolean {
   if (user.kind !== 'ready' || user.value?.guest !== true) return true
   return sandboxes.kind === 'ready' && sandboxes.value.some(({ access }) => access !== 'viewer')
 }
@@ -39,7 +43,7 @@ export function useCanWork(): boolean {
 
 export function useCanWorkIn(sandbox: string): boolean {
   const { workbench } = useParts()
-  return canWorkIn(useStore(workbench.sandboxes), sandbox)
+  return canWorkIn(useStore(workbench.user), useStore(workbench.sandboxes), sandbox)
 }
 
 export function useIsOwner(sandbox: string): boolean {

@@ -35,7 +35,8 @@ class Server implements Disposable {
 
   async #answer(path: string): Promise<Response> {
     const { account, gate } = this
-    if (path === '/api/whoami') return Response.json({ account, name: account, guest: false })
+    if (path === '/api/whoami')
+      return Response.json({ account, name: account, guest: false, firstSandbox: 'dev' })
     await gate
     if (this.isBroken)
       return Response.json({ error: { code: 'internal', message: 'Broken' } }, { status: 500 })
