@@ -89,12 +89,21 @@ describe.skipIf(problem !== undefined)(
       client.disconnect()
     })
 
-    test("run nothing but the server's template: its id is logged, and nothing of the client is on the command line", async () => {
+    test("run nothing but the server's template: its id is logged with that of the request, and nothing of the client is on the command line", async () => {
+      const requestIds: (string | null)[] = []
+      made.api.behavior.intercept = ({ headers }) => {
+        requestIds.push(headers.get('x-request-id'))
+        return undefined
+      }
       const { client } = await begin({ template: 'agent', args: ['-c', 'cat'] })
+      made.api.behavior.intercept = undefined
+      expect(requestIds).toEqual(['r-1'])
       const { path } = made.api.requests.findLast((each) => each.path.includes('/exec?')) ?? { path: '' }
       const query = new URLSearchParams(path.split('?')[1])
       expect(query.getAll('cmd').slice(2)).toEqual(['sh', '-c', 'cat'])
-      expect(made.logged.findLast((line) => line.includes('exec_started'))).toContain('"template":"agent"')
+      const line = made.logged.findLast((each) => each.includes('exec_started'))
+      expect(line).toContain('"template":"agent"')
+      expect(line).toContain('"request_id":"r-1"')
       expect(made.logged.join()).not.toContain('/exec?')
       client.disconnect()
     })
