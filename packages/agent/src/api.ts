@@ -6,7 +6,7 @@
  * `PUT /agents/:id` with an `AgentStart`: records the base, then starts the program. 201 with the `AgentView` as soon as the run
  * is in the journal, in state `preparing`; a program that cannot be started ends the run as `failed`. The same id with the same
  * body again: 200 with the current view, and nothing is started. With another body, or while another run has not ended: `conflict`;
- * while the interface of an agent is open in a terminal: `agent_in_use`.
+ * runs that share may be at work at the same time. While the interface of an agent is open in a terminal: `agent_in_use`.
  *
  * `GET /agents`: `{ agents: AgentView[] }`, also those of earlier starts of the sandbox.
  *
@@ -22,6 +22,8 @@
  *
  * With `format=lines` the same three forms have the journal instead: `JournalEntry`, with numbers of its own, and `LineRange`; a
  * partial message is a `PartialLine`. `eventSeq` of an entry relates it to the events.
+ *
+ * `GET /agents/:id/claude-stream` upgrades to the messages of `/ws/claude-stream`; see `apps/sandboxd/src/compat/claude-codec.ts`.
  *
  * `POST /agents/:id/messages` with `{ id, text, by }`: `MessageView`. The same id and text again: the current receipt, and nothing
  * is sent. Another text: `conflict`. A run that is ending or has ended: `conflict`. In state `turn` the agent reads the message
@@ -95,6 +97,19 @@ export const DEFAULT_LIMITS: AgentLimits = {
   stepMs: 5_000,
 }
 
+const toolRules = schema.optional(schema.list(schema.text(1024, /^[^\p{Cc}]+$/u), 64))
+
+/** Options of Claude Code that only sessions of `/ws/claude-stream` have. */
+const claudeOptionsSchema = schema.record({
+  /** Of a program that asks; absent: it asks about everything that changes something. */
+  permissionMode: schema.optional(schema.oneOf(['acceptEdits', 'plan'])),
+  /** Rules such as `Bash(git status)`: tools that need no permission, and tools that the agent does not get. */
+  allowedTools: toolRules,
+  disallowedTools: toolRules,
+  maxThinkingTokens: schema.optional(schema.integer(0, 1_000_000)),
+})
+export type ClaudeOptions = schema.Decoded<typeof claudeOptionsSchema>
+
 export const agentStartSchema = schema.record({
   /** What the program speaks: Claude's stream-json, or the Agent Client Protocol. */
   agent: schema.oneOf(['claude', 'acp']),
@@ -102,7 +117,7 @@ export const agentStartSchema = schema.record({
   program: schema.text(4096),
   /** Arguments of the program; those of Claude are made here. */
   args: schema.optional(schema.list(schema.text(4096), 64)),
-  /** The first message. Control joins task and context. */
+  /** The first message; empty: the program waits for one, which only Claude's does. Control joins task and context. */
   task: schema.text(MAX_TASK_CHARS),
   /** Added to the agent's own system prompt. */
   systemPrompt: schema.optional(schema.text(MAX_TASK_CHARS)),
@@ -115,6 +130,9 @@ export const agentStartSchema = schema.record({
   outputSchema: schema.optional(schema.text(32 * 1024)),
   /** True: the agent gets tools to open terminals and to use them together with people. */
   terminals: schema.optional(schema.bool),
+  claude: schema.optional(claudeOptionsSchema),
+  /** True: other runs that share may be at work in the sandbox at the same time. */
+  shares: schema.optional(schema.bool),
   /** A conversation to continue. */
   resume: schema.optional(schema.text(128, /^[A-Za-z0-9][A-Za-z0-9_.:-]*$/)),
   /** True: it ends when it is idle and the agent is opened in a terminal. */

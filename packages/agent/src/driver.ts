@@ -3,6 +3,12 @@ import type { AgentState, EndStatus, InputRequest, Partial, RunEvent, Usage } fr
 import type { RecordedInput } from './journal.ts'
 import type { Json } from './json.ts'
 
+/** A setting of Claude Code, as it is sent to the program. */
+export type AgentSetting =
+  | { readonly subtype: 'set_permission_mode'; readonly mode: 'default' | 'acceptEdits' | 'plan' }
+  | { readonly subtype: 'set_model'; readonly model: string }
+  | { readonly subtype: 'set_max_thinking_tokens'; readonly max_thinking_tokens: number | null }
+
 /** What happens to an agent's program, and what people ask of it. */
 export type DriverInput =
   /** The program runs. */
@@ -17,8 +23,12 @@ export type DriverInput =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
   /** `deadlineMs` has been reached, or may have been. */
   | { readonly kind: 'tick' }
-  | ({ readonly kind: 'message' } & AgentMessage)
-  | ({ readonly kind: 'approval' } & ApprovalAnswer)
+  /** `content`: blocks in the agent's own format, which are sent in place of the text. */
+  | ({ readonly kind: 'message'; readonly content?: readonly Json[] } & AgentMessage)
+  /** `permissions`: rules in the agent's own format that an allowed request adds for the rest of the session. */
+  | ({ readonly kind: 'approval'; readonly permissions?: readonly Json[] } & ApprovalAnswer)
+  /** Changes a setting of the program while it runs. Only Claude's has such. */
+  | { readonly kind: 'setting'; readonly setting: AgentSetting }
   | { readonly kind: 'interrupt' }
   | ({ readonly kind: 'stop' } & AgentStop)
 

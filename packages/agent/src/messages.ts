@@ -1,11 +1,14 @@
 import { SandwireError } from '@sandwire/protocol'
 import type { AgentMessage, MessageView } from './api.ts'
 import type { MessageReceipt } from './event.ts'
+import type { Json } from './json.ts'
 
 /** Messages of people in one run. */
 const MAX_MESSAGES = 1_000
 
 export interface SentMessage extends AgentMessage {
+  /** Blocks that are sent in place of the text. */
+  readonly content?: readonly Json[]
   /** How the program names it. */
   readonly uuid: string
   readonly receipt: MessageReceipt
@@ -23,10 +26,17 @@ export class Messages {
     throw new SandwireError('conflict', 'Cannot send the message: its id was used for another text')
   }
 
-  add({ id, text, by }: AgentMessage, uuid: string): SentMessage {
+  add({ id, text, by, content }: AgentMessage & Pick<SentMessage, 'content'>, uuid: string): SentMessage {
     if (this.#sent.size >= MAX_MESSAGES)
       throw new SandwireError('rate_limited', 'Cannot send the message: the run has too many')
-    const message: SentMessage = { id, text, by, uuid, receipt: 'queued' }
+    const message: SentMessage = {
+      id,
+      text,
+      by,
+      ...(content === undefined ? {} : { content }),
+      uuid,
+      receipt: 'queued',
+    }
     this.#sent.set(id, message)
     return message
   }

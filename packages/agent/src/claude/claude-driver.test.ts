@@ -275,6 +275,33 @@ describe('messages', () => {
     ])
   })
 
+  test('begin a run without a task, which waits for the first one', () => {
+    const agent = new DrivenAgent({ task: '', isInteractive: true })
+    agent.on({ kind: 'setting', setting: { subtype: 'set_model', model: 'opus' } })
+    agent.on({ kind: 'started' })
+    expect(agent.driver.state).toBe('idle')
+    expect(agent.written.map(({ request }) => request)).toMatchObject([
+      { subtype: 'initialize' },
+      { subtype: 'set_model', model: 'opus' },
+    ])
+    const content = [{ type: 'image', source: {} }]
+    agent.on({ ...message, content })
+    expect(agent.written.at(-1)).toMatchObject({ type: 'user', message: { content } })
+    expect(JSON.stringify(agent.journal)).not.toContain('image')
+    lifecycle(agent, 'started')
+    agent.line(text('Yes', 'msg-1'))
+    agent.line(result())
+    expect(agent.driver.state).toBe('idle')
+    agent.on({ kind: 'exit', code: 0, signal: null })
+    expect(() => agent.on({ kind: 'setting', setting: { subtype: 'set_model', model: 'x' } })).toThrow(
+      'ended',
+    )
+    const unused = new DrivenAgent({ task: '', isInteractive: true })
+    unused.on({ kind: 'started' })
+    unused.on({ kind: 'exit', code: 0, signal: null })
+    expect(unused.driver.outcome).toMatchObject({ status: 'completed', message: null })
+  })
+
   test('continue an interactive run, which ends when none comes', () => {
     const agent = new DrivenAgent({ isInteractive: true, limits: { idleMs: 1_000, stepMs: 100 } })
     agent.begin()

@@ -1,9 +1,9 @@
 import { SandwireError } from '@sandwire/protocol'
-import type { AgentMessage, AgentStart, AgentStop, ApprovalView, MessageView } from '../api.ts'
+import type { AgentStart, AgentStop, ApprovalView, MessageView } from '../api.ts'
 import { boundText } from '../bound.ts'
-import type { AgentDriver, DriverEffect, DriverInput, Outcome } from '../driver.ts'
+import type { AgentDriver, AgentSetting, DriverEffect, DriverInput, Outcome } from '../driver.ts'
 import { DriverOutput } from '../driver-output.ts'
-import type { AgentState, EndStatus, InputRequest, MessageReceipt, Usage } from '../event.ts'
+import type { AgentState, InputRequest, MessageReceipt, Usage } from '../event.ts'
 import type { RecordedInput } from '../journal.ts'
 import { isRecord, type Json, numberAt, parseRecord, recordAt, textAt } from '../json.ts'
 import { Messages, type SentMessage } from '../messages.ts'
@@ -13,8 +13,8 @@ import { LineMapper } from './line-mapper.ts'
 import { boundLine } from './own-line.ts'
 import { PermissionRequests } from './permission-requests.ts'
 import { MAX_STDERR_CHARS, PIECE, recordedInput } from './recorded-input.ts'
-import { initializeLine, interruptLine, messageUuid, userLine } from './outgoing.ts'
-import { readReceipt, readTurnResult, type TurnResult } from './turn-result.ts'
+import { initializeLine, interruptLine, messageUuid, settingLine, userLine } from './outgoing.ts'
+import { endOfProgram, readReceipt, readRetry, readTurnResult, type TurnResult } from './turn-result.ts'
 
 /** How much of a line that is not JSON is shown. */
 const MAX_GARBAGE_CHARS = 2_000
@@ -43,6 +43,8 @@ export class ClaudeDriver implements AgentDriver {
   readonly #output: DriverOutput
   readonly #permissions: PermissionRequests
   readonly #messages = new Messages()
+  /** Changed before the program was started. */
+  readonly #settings: AgentSetting[] = []
   #watchdog: Watchdog | undefined
   #ladder: StopLadder | undefined
   #isInTurn = false
@@ -133,7 +135,7 @@ export class ClaudeDriver implements AgentDriver {
   #handleLate(input: DriverInput): void {
     if (input.kind === 'approval') return this.#permissions.approve(input)
     const isRepeated = input.kind === 'message' && this.#messages.isKnown(input)
-    if ((input.kind === 'message' || input.kind === 'interrupt') && !isRepeated) throw ended()
+    if (['message', 'setting', 'interrupt'].includes(input.kind) && !isRepeated) throw ended()
   }
 
   #handle(input: DriverInput, nowMs: number): void {
@@ -156,6 +158,11 @@ export class ClaudeDriver implements AgentDriver {
         this.#permissions.approve(input)
         this.#watchdog?.alive(nowMs)
         return this.#updateState(nowMs)
+      case 'setting':
+        if (this.#isInputEnded || this.#ladder !== undefined || this.#stopping !== undefined) throw ended()
+        if (this.#watchdog !== undefined) return this.#set(input.setting)
+        this.#settings.push(input.setting)
+        return undefined
       case 'interrupt':
         return this.#interrupt(nowMs)
       case 'stop':
@@ -169,10 +176,18 @@ export class ClaudeDriver implements AgentDriver {
     this.#enter('starting', nowMs)
     // Stopped before it started.
     if (this.#stopping !== undefined) return this.#startLadder('end_input', nowMs)
-    this.#output.write(initializeLine(this.#requestId()))
-    this.#output.write(userLine(this.#options.start.task, this.#uuid()))
-    for (const { text, uuid } of this.#messages.open) this.#output.write(userLine(text, uuid))
-    this.#isInTurn = true
+    this.#output.write(initializeLine())
+    for (const setting of this.#settings) this.#set(setting)
+    const { task } = this.#options.start
+    if (task !== '') this.#output.write(userLine(task, this.#uuid()))
+    for (const { text, content, uuid } of this.#messages.open)
+      this.#output.write(userLine(content ?? text, uuid))
+    this.#isInTurn = task !== '' || this.#messages.hasOpen
+    if (!this.#isInTurn) this.#rest(nowMs)
+  }
+
+  #set(setting: AgentSetting): void {
+    this.#output.write(settingLine(this.#requestId(), setting))
   }
 
   #notStarted(message: string): void {
@@ -266,13 +281,7 @@ export class ClaudeDriver implements AgentDriver {
         })
       }
       case 'api_retry': {
-        this.#output.emit({
-          type: 'status',
-          status: 'retry',
-          attempt: numberAt(line, 'attempt') ?? 0,
-          maxAttempts: numberAt(line, 'max_retries') ?? 0,
-          httpStatus: numberAt(line, 'error_status') ?? null,
-        })
+        this.#output.emit(readRetry(line))
         const error = textAt(line, 'error') ?? ''
         if (FINAL_API_ERRORS.includes(error))
           this.#stop({ reason: 'failed', message: `The model API refused the run: ${error}` }, nowMs)
@@ -298,7 +307,10 @@ export class ClaudeDriver implements AgentDriver {
   #end({ code, signal }: { readonly code: number | null; readonly signal: string | null }): void {
     this.#permissions.withdraw()
     this.#settle('canceled', () => true)
-    const end = this.#endStatus(code, signal)
+    const end =
+      this.#stopping === undefined
+        ? endOfProgram(code, signal, this.#isInTurn ? 'in turn' : this.#result)
+        : { status: this.#stopping.reason, message: this.#stopping.message }
     this.#outcome = {
       ...end,
       summary: this.#result?.summary ?? '',
@@ -308,18 +320,6 @@ export class ClaudeDriver implements AgentDriver {
     }
     this.#output.usage(this.usage)
     this.#output.enter('collecting')
-  }
-
-  #endStatus(
-    code: number | null,
-    signal: string | null,
-  ): { readonly status: EndStatus; readonly message: string | null } {
-    if (this.#stopping !== undefined)
-      return { status: this.#stopping.reason, message: this.#stopping.message }
-    const result = this.#isInTurn ? undefined : this.#result
-    if (result !== undefined) return { status: result.status, message: result.message }
-    const how = signal === null ? `with code ${code ?? 'unknown'}` : `by signal ${signal}`
-    return { status: 'crashed', message: `The agent ended ${how} before it reported a result` }
   }
 
   /** The program works on a turn, perhaps on one that it started by itself for a queued message. */
@@ -384,14 +384,14 @@ export class ClaudeDriver implements AgentDriver {
     this.#stop({ reason: 'budget', message: `The run reached its limit of ${maxTurns} turns` }, nowMs)
   }
 
-  #message(message: AgentMessage, nowMs: number): void {
+  #message(message: Extract<DriverInput, { kind: 'message' }>, nowMs: number): void {
     if (this.#messages.isKnown(message)) return
     if (this.#isInputEnded || this.#ladder !== undefined || this.#stopping !== undefined) throw ended()
     const sent = this.#messages.add(message, this.#uuid())
     this.#output.message(sent)
     // Before the start it waits for it.
     if (this.#watchdog === undefined) return
-    this.#output.write(userLine(sent.text, sent.uuid))
+    this.#output.write(userLine(sent.content ?? sent.text, sent.uuid))
     this.#wasInterrupted = false
     this.#watchdog.alive(nowMs)
     this.#working(nowMs)

@@ -23,7 +23,7 @@ const ENV: Readonly<Record<string, string>> = {
 }
 
 /** Tools of tool servers that need no permission, as Claude Code names them. */
-const READ_ONLY_TOOLS = READ_ONLY_TERMINAL_TOOLS.map((name) => `mcp__${TERMINAL_SERVER}__${name}`).join(',')
+const READ_ONLY_TOOLS = READ_ONLY_TERMINAL_TOOLS.map((name) => `mcp__${TERMINAL_SERVER}__${name}`)
 
 /** A tool that only a person can answer. */
 export const QUESTION_TOOL = 'AskUserQuestion'
@@ -44,7 +44,7 @@ export function claudeCommand(
     readonly toolServers?: string
   },
 ): { readonly argv: readonly [string, ...string[]]; readonly env: Readonly<Record<string, string>> } {
-  const { limits } = start
+  const { limits, claude = {} } = start
   const argv: [string, ...string[]] = [
     start.program,
     '--print',
@@ -60,10 +60,17 @@ export function claudeCommand(
     ...(start.permission === 'ask'
       ? ['--setting-sources=user', '--add-dir=.']
       : ['--setting-sources=user,project']),
-    `--permission-mode=${start.permission === 'ask' ? 'default' : 'bypassPermissions'}`,
+    `--permission-mode=${start.permission === 'ask' ? (claude.permissionMode ?? 'default') : 'bypassPermissions'}`,
   ]
-  if (toolServers !== undefined) argv.push(`--mcp-config=${toolServers}`, `--allowedTools=${READ_ONLY_TOOLS}`)
-  if (start.permission === 'auto') argv.push(`--disallowedTools=${QUESTION_TOOL}`)
+  if (toolServers !== undefined) argv.push(`--mcp-config=${toolServers}`)
+  const allowed = [...(toolServers === undefined ? [] : READ_ONLY_TOOLS), ...(claude.allowedTools ?? [])]
+  const disallowed = [
+    ...(start.permission === 'auto' ? [QUESTION_TOOL] : []),
+    ...(claude.disallowedTools ?? []),
+  ]
+  if (allowed.length > 0) argv.push(`--allowedTools=${allowed.join(',')}`)
+  if (disallowed.length > 0) argv.push(`--disallowedTools=${disallowed.join(',')}`)
+  if (claude.maxThinkingTokens !== undefined) argv.push(`--max-thinking-tokens=${claude.maxThinkingTokens}`)
   if (start.tools !== undefined) argv.push(`--tools=${start.tools.join(',')}`)
   if (start.model !== undefined) argv.push(`--model=${start.model}`)
   if (start.systemPrompt !== undefined) argv.push(`--append-system-prompt=${start.systemPrompt}`)

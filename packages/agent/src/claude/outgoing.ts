@@ -1,16 +1,24 @@
+import type { AgentSetting } from '../driver.ts'
 import type { Json } from '../json.ts'
+
+/** Id of the request that is sent first. The program's response to it is for the driver only. */
+export const INITIALIZE_ID = 'sandwire-initialize'
 
 /** Lines that Claude Code reads from its stdin. */
 
-export function initializeLine(requestId: string): string {
-  return controlRequest(requestId, { subtype: 'initialize' })
+export function initializeLine(): string {
+  return controlRequest(INITIALIZE_ID, { subtype: 'initialize' })
+}
+
+export function settingLine(requestId: string, setting: AgentSetting): string {
+  return controlRequest(requestId, { ...setting })
 }
 
 /** A message of a person. The program reports what becomes of it under the UUID. */
-export function userLine(text: string, uuid: string): string {
+export function userLine(content: string | readonly Json[], uuid: string): string {
   return JSON.stringify({
     type: 'user',
-    message: { role: 'user', content: text },
+    message: { role: 'user', content },
     parent_tool_use_id: null,
     uuid,
   })
@@ -27,13 +35,16 @@ export function interruptLine(requestId: string): string {
   return controlRequest(requestId, { subtype: 'interrupt', cancel_queued: true })
 }
 
-/** Allows a tool with this input; `acceptsEdits` allows edits of files for the rest of the conversation. */
-export function allowLine(requestId: string, updatedInput: Json, acceptsEdits: boolean): string {
-  const mode = { type: 'setMode', mode: 'acceptEdits', destination: 'session' }
+/** The permission to edit files without asking. */
+export const ACCEPT_EDITS: Json = { type: 'setMode', mode: 'acceptEdits' }
+
+/** Allows a tool with this input, and adds permissions for the rest of the conversation; never to a file of settings. */
+export function allowLine(requestId: string, updatedInput: Json, permissions: readonly Json[]): string {
+  const updatedPermissions = permissions.map((each) => ({ ...each, destination: 'session' }))
   return controlResponse(requestId, {
     behavior: 'allow',
     updatedInput,
-    ...(acceptsEdits ? { updatedPermissions: [mode] } : {}),
+    ...(updatedPermissions.length > 0 ? { updatedPermissions } : {}),
   })
 }
 

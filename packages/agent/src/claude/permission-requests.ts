@@ -1,11 +1,12 @@
-import type { AgentStart, ApprovalAnswer, ApprovalView } from '../api.ts'
+import type { AgentStart, ApprovalView } from '../api.ts'
 import { Approvals } from '../approvals.ts'
+import type { DriverInput } from '../driver.ts'
 import type { DriverOutput } from '../driver-output.ts'
 import type { InputRequest } from '../event.ts'
 import { type Json, parseRecord, recordAt, textAt } from '../json.ts'
 import { QUESTION_TOOL } from './command.ts'
 import { describeRequest } from './input-request.ts'
-import { allowLine, denyLine, unsupportedLine } from './outgoing.ts'
+import { ACCEPT_EDITS, allowLine, denyLine, unsupportedLine } from './outgoing.ts'
 
 /** Ids that an answer can name. */
 const REQUEST_ID = /^[A-Za-z0-9_.:-]{1,128}$/
@@ -57,10 +58,10 @@ export class PermissionRequests {
       return this.#ask(requestId, tool, recordAt(recordAt(shownLine, 'request'), 'input') ?? {}, nowMs)
     if (tool.name === QUESTION_TOOL)
       return this.#deny(requestId, 'Questions cannot be answered in this run. Decide yourself and go on.')
-    output.write(allowLine(requestId, tool.input, tool.name === 'ExitPlanMode'))
+    output.write(allowLine(requestId, tool.input, tool.name === 'ExitPlanMode' ? [ACCEPT_EDITS] : []))
   }
 
-  approve(answer: ApprovalAnswer): void {
+  approve({ permissions = [], ...answer }: Extract<DriverInput, { kind: 'approval' }>): void {
     const { output } = this.#options
     const decided = this.#approvals.answer(answer)
     if (decided === undefined) return
@@ -70,7 +71,8 @@ export class PermissionRequests {
     const { input } = decided.context
     const own = kind === 'permission' ? parseRecord(answer.updatedInput ?? '') : undefined
     const updated = kind === 'question' ? { ...input, answers: answer.answers ?? {} } : (own ?? input)
-    output.write(allowLine(requestId, updated, kind === 'plan' || answer.acceptsEdits === true))
+    const acceptsEdits = kind === 'plan' || answer.acceptsEdits === true
+    output.write(allowLine(requestId, updated, acceptsEdits ? [ACCEPT_EDITS, ...permissions] : permissions))
   }
 
   /** Denies the requests whose deadline has passed. */

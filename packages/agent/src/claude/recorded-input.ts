@@ -20,7 +20,12 @@ export function recordedInput(
       return effects.some(({ kind }) => kind === 'emit') ? PIECE : undefined
     case 'stderr':
       return { kind: 'stderr', text: boundText(redactor.text(input.text), MAX_STDERR_CHARS).text }
-    case 'message':
+    case 'message': {
+      // No event follows from the blocks, which may be images.
+      const { content: _, ...message } = input
+      return redactor.value(message) as RecordedInput
+    }
+    case 'setting':
     case 'approval':
     case 'stop':
     case 'not_started':

@@ -1,5 +1,5 @@
 import { boundText } from '../bound.ts'
-import { type EndStatus, MAX_TEXT_CHARS, type MessageReceipt } from '../event.ts'
+import { type EndStatus, MAX_TEXT_CHARS, type MessageReceipt, type RunEvent } from '../event.ts'
 import { type Json, numberAt, textAt } from '../json.ts'
 
 const MAX_MESSAGE_CHARS = 4_000
@@ -28,6 +28,29 @@ export function readTurnResult(line: Json): TurnResult {
   const listed = Array.isArray(errors) ? errors.filter((error) => typeof error === 'string').join('\n') : ''
   const message = boundText(summary || listed || subtype || 'The agent failed', MAX_MESSAGE_CHARS).text
   return { status: isLimit ? 'budget' : 'failed', message, summary, structured }
+}
+
+/** How a run ended whose program exited by itself: as its last turn did, or in one. Undefined: it was never asked for anything. */
+export function endOfProgram(
+  code: number | null,
+  signal: string | null,
+  last: TurnResult | 'in turn' | undefined,
+): Pick<TurnResult, 'status' | 'message'> {
+  if (typeof last === 'object') return { status: last.status, message: last.message }
+  if (last === undefined && code === 0) return { status: 'completed', message: null }
+  const how = signal === null ? `with code ${code ?? 'unknown'}` : `by signal ${signal}`
+  return { status: 'crashed', message: `The agent ended ${how} before it reported a result` }
+}
+
+/** A request to the model API that is tried again. */
+export function readRetry(line: Json): RunEvent {
+  return {
+    type: 'status',
+    status: 'retry',
+    attempt: numberAt(line, 'attempt') ?? 0,
+    maxAttempts: numberAt(line, 'max_retries') ?? 0,
+    httpStatus: numberAt(line, 'error_status') ?? null,
+  }
 }
 
 /** Receipt of each state that the program reports for a message. */
