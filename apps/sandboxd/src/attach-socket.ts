@@ -137,6 +137,7 @@ export function createSocketHandlers(
     },
     message(socket, message) {
       touch(socket.data)
+      if (socket.data.kind === 'events') socket.data.socket.received(message)
       if (socket.data.kind !== 'attach') return
       const { runner, connection, hasWindow, liveness, adapter } = socket.data
       if (adapter === undefined) runner.received(connection, message)

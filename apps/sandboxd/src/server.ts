@@ -4,6 +4,7 @@ import { AttachHandler } from './attach-handler.ts'
 import { respondCompatError } from './compat/responses.ts'
 import { COMPAT_PREFIX } from './compat/routes.ts'
 import { createSocketHandlers, type SocketData } from './attach-socket.ts'
+import { ClaudeStreams } from './compat/claude-streams.ts'
 import { PTY_PATH, PtyEndpoint } from './compat/pty-endpoint.ts'
 import { TEXT_PATH, TextEndpoint } from './compat/text-endpoint.ts'
 import { Api, methodsOf } from './http/api.ts'
@@ -116,7 +117,8 @@ class App {
     this.#authenticated = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
     this.#unauthenticated = new TokenBucket(requestsPerSecond, requestsPerSecond * 2, deps.now())
     const { registry, workspace, versions, agents, epochMs, settings, setStopReason } = deps
-    this.#events = new EventEndpoint(agents)
+    const streams = new ClaudeStreams(agents, { now: deps.now, mintId: () => crypto.randomUUID() })
+    this.#events = new EventEndpoint(agents, streams)
     const { version } = settings
     this.#api = new Api({
       registry,

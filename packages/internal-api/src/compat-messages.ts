@@ -113,3 +113,57 @@ export function textCloseOfError(error: SandwireError): {
   const { code } = error
   return { notice: formatNotice(formatRetryMessage(error)), code: ERRORS[code].close, reason: code }
 }
+
+/** Text messages to a client of `/ws/claude-stream`, besides the program's own lines. */
+export type ClaudeServerMessage =
+  /** The first message. */
+  | {
+      readonly type: 'system'
+      readonly subtype: 'connected'
+      readonly session_id: string
+      readonly resumed: boolean
+      readonly settings: { readonly max_thinking_tokens: number | null; readonly model: string }
+    }
+  | {
+      readonly type: 'system'
+      readonly subtype: 'stderr' | 'error' | 'session_not_found'
+      readonly message: string
+    }
+  | { readonly type: 'system'; readonly subtype: 'interrupted'; readonly session_id: string }
+  /** Answers `initialize`. */
+  | { readonly type: 'system'; readonly subtype: 'echo'; readonly payload: unknown }
+  /** A line of the program that is not JSON. */
+  | { readonly type: 'raw'; readonly data: string }
+  /** A request for permission that another client answered. */
+  | { readonly type: 'control_cancel_request'; readonly request_id: string }
+  /** The program has ended; null: by a signal, or because it could not be started. */
+  | { readonly type: 'result'; readonly subtype: 'exit'; readonly exit_code: number | null }
+  | { readonly type: 'pong' }
+
+export function encodeClaudeMessage(message: ClaudeServerMessage): string {
+  return JSON.stringify(message)
+}
+
+export const CLAUDE_SESSION_NOT_FOUND = encodeClaudeMessage({
+  type: 'system',
+  subtype: 'session_not_found',
+  message: 'The session does not exist. Start a new one.',
+})
+
+/** How an error ends a connection of `/ws/claude-stream`. */
+export function claudeCloseOfError(error: SandwireError): {
+  readonly last: string
+  readonly code: number
+  readonly reason: string
+} {
+  const { last, code, reason } = compatCloseOfError(error)
+  const message = formatRetryMessage(error)
+  return {
+    last:
+      last.type === 'session_not_found'
+        ? CLAUDE_SESSION_NOT_FOUND
+        : encodeClaudeMessage({ type: 'system', subtype: 'error', message }),
+    code,
+    reason,
+  }
+}

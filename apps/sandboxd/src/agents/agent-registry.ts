@@ -10,6 +10,8 @@ import { NO_USAGE, RunRecord } from './run-record.ts'
 const MAX_RUNS = 100
 /** A resting program exits at once when its input ends; then its diff is made. */
 const END_RESTING_MS = 10_000
+/** Runs that share a sandbox at the same time. Claude Code takes about 250 MiB. */
+const MAX_SHARED = 4
 /** Part of the time for a stop in which an agent may end by itself. */
 const POLITE_SHARE = 0.5
 
@@ -22,7 +24,7 @@ export interface AgentRegistryDependencies extends AgentRunDependencies {
   readonly wallClock: () => number
 }
 
-/** The runs of this sandbox: at most one at work, and those that have ended. */
+/** The runs of this sandbox: at most one at work, or some that share, and those that have ended. */
 export class AgentRegistry {
   readonly #deps: AgentRegistryDependencies
   readonly #runs = new Map<string, AgentRun>()
@@ -65,8 +67,8 @@ export class AgentRegistry {
         'agent_in_use',
         'Cannot start the agent: it is open in a terminal of this sandbox. Exit it there, then try again',
       )
-    if (this.activeCount > 0)
-      throw new SandwireError('conflict', 'Cannot start the run: another one is at work in this sandbox')
+    this.#checkOthers(start)
+    if (start.shares === true) this.#removeOldest()
     if (this.#records.size >= MAX_RUNS)
       throw new SandwireError('conflict', `Cannot start the run: this sandbox keeps ${MAX_RUNS} already`)
     const meta = {
@@ -94,10 +96,11 @@ export class AgentRegistry {
     )
   }
 
-  /** Ends the program of a conversation that rests, so that its agent can be opened in a terminal. Its next message starts it again. */
+  /** Ends the program of a conversation that rests, and abandoned sessions, so that its agent can be opened in a terminal. Its next message starts it again. */
   async endResting(): Promise<void> {
     const resting = [...this.#runs.values()].filter(
-      ({ record, state }) => state === 'idle' && record.meta.driver.start.yieldsToTui === true,
+      ({ record, state }) =>
+        (state === 'idle' && record.meta.driver.start.yieldsToTui === true) || this.#isAbandoned(record),
     )
     for (const run of resting)
       run.on({ kind: 'stop', reason: 'aborted', message: 'The agent was opened in a terminal' })
@@ -145,6 +148,41 @@ export class AgentRegistry {
     await Promise.race([ended, Bun.sleep(timeMs * POLITE_SHARE)])
     for (const run of runs) run.kill()
     await Promise.race([ended, Bun.sleep(timeMs * (1 - POLITE_SHARE))])
+  }
+
+  /** Throws `conflict` when another run that is at work must end first. */
+  #checkOthers({ shares }: AgentStart): void {
+    const others = [...this.#records.values()].filter(({ result }) => result === undefined)
+    const abandoned = others.filter((record) => this.#isAbandoned(record))
+    const atWork = others.filter((record) => !abandoned.includes(record))
+    if (atWork.some(({ meta }) => shares !== true || meta.driver.start.shares !== true))
+      throw new SandwireError('conflict', 'Cannot start the run: another one is at work in this sandbox')
+    if (atWork.length >= MAX_SHARED)
+      throw new SandwireError(
+        'conflict',
+        `Cannot start the session: ${MAX_SHARED} are open in this sandbox; close one of them first`,
+      )
+    if (shares === true && others.length < MAX_SHARED) return
+    for (const { meta } of abandoned)
+      this.#runs
+        .get(meta.run)
+        ?.on({ kind: 'stop', reason: 'completed', message: 'Another session needs the room' })
+  }
+
+  /** True for a session of `/ws/claude-stream` that has nothing to do and no client. Its conversation can be resumed. */
+  #isAbandoned({ meta, lineFeed }: RunRecord): boolean {
+    const isIdle = this.#runs.get(meta.run)?.state === 'idle'
+    // The session itself follows its journal.
+    return meta.driver.start.shares === true && isIdle && lineFeed.size <= 1
+  }
+
+  /** Makes room for the journal of a session of `/ws/claude-stream`: clients open any number of them. */
+  #removeOldest(): void {
+    if (this.#records.size < MAX_RUNS) return
+    const oldest = [...this.#records.values()]
+      .filter(({ result, meta }) => result !== undefined && meta.driver.start.shares === true)
+      .toSorted((left, right) => left.meta.startedMs - right.meta.startedMs)[0]
+    if (oldest !== undefined) this.remove(oldest.meta.run)
   }
 
   #folder(): string {

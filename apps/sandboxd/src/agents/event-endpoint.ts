@@ -2,6 +2,7 @@ import type { Server } from 'bun'
 import { ERRORS, SandwireError } from '@sandwire/protocol'
 import type { SocketData } from '../attach-socket.ts'
 import type { Caller } from '../caller.ts'
+import type { ClaudeStreams } from '../compat/claude-streams.ts'
 import { checkRoute } from '../http/authorization.ts'
 import { readUpgrade } from '../http/upgrade.ts'
 import type { AttachmentFilter } from '../sessions/session-registry.ts'
@@ -9,15 +10,17 @@ import type { AgentRegistry } from './agent-registry.ts'
 import { checkViewers, readAfter, selectSource } from './agent-routes.ts'
 import { EventSocket } from './event-socket.ts'
 
-const PATH = /^\/agents\/([^/]+)\/events$/
+const PATH = /^\/agents\/([^/]+)\/(events|claude-stream)$/
 
-/** Upgrades requests for a run's events to WebSockets. */
+/** Upgrades requests for a run's events, or for a session of `/ws/claude-stream`, to WebSockets. */
 export class EventEndpoint {
   readonly #agents: AgentRegistry
+  readonly #streams: ClaudeStreams
   readonly #sockets = new Set<EventSocket>()
 
-  constructor(agents: AgentRegistry) {
+  constructor(agents: AgentRegistry, streams: ClaudeStreams) {
     this.#agents = agents
+    this.#streams = streams
   }
 
   handles(request: Request, pathname: string): boolean {
@@ -29,13 +32,17 @@ export class EventEndpoint {
     caller: Caller,
   ): undefined {
     const { request, url, server } = call
-    checkRoute(caller, 'GET /agents/:id/events')
+    const [, id = '', kind = ''] = PATH.exec(url.pathname) ?? []
+    checkRoute(caller, `GET /agents/:id/${kind}`)
     if (readUpgrade(request).hasBody)
       throw new SandwireError('bad_request', 'Cannot upgrade: the request has a body')
-    const record = this.#agents.record(PATH.exec(url.pathname)?.[1] ?? '')
-    const { feed } = selectSource(record, url)
+    const record = this.#agents.record(id)
+    const { feed } = kind === 'events' ? selectSource(record, url) : { feed: record.lineFeed }
     checkViewers(feed)
-    const socket = new EventSocket(feed, readAfter(url, request.headers), caller)
+    const socket =
+      kind === 'events'
+        ? new EventSocket(feed, readAfter(url, request.headers), caller)
+        : this.#streams.open(record, url.searchParams, caller)
     const data: SocketData = {
       kind: 'events',
       socket,

@@ -5,28 +5,55 @@ import type { StoredEntry } from './journal-file.ts'
 
 /** Bytes that wait in a socket before its viewer counts as slow. */
 const HIGH_WATER_BYTES = 256 * 1024
-/** A viewer sends nothing, so only an unanswered ping shows that it is gone. */
+/** A viewer may send nothing, so only an unanswered ping shows that it is gone. */
 const PING_MS = 30_000
 const NORMAL_CLOSURE = 1000
+
+/** The close frame after the last message. */
+export interface SocketEnd {
+  readonly code: number
+  readonly reason: string
+}
+
+/** Translates a feed for clients that speak another protocol, and takes what they send. Returns messages for the client. */
+export interface FeedAdapter {
+  /** The connection is open. */
+  opened(): readonly string[]
+  entry(entry: StoredEntry): readonly string[]
+  partial(json: string): readonly string[]
+  received(message: string | Uint8Array): { readonly texts: readonly string[]; readonly end?: SocketEnd }
+  closed(): void
+}
 
 /** The connection of one viewer to a run's events. */
 export class EventSocket implements Viewer {
   readonly caller: Caller
   readonly #feed: EventFeed
   readonly #after: number
+  readonly #adapter: FeedAdapter | undefined
   #socket: ServerWebSocket<unknown> | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
-  constructor(feed: EventFeed, after: number, caller: Caller) {
+  constructor(feed: EventFeed, after: number, caller: Caller, adapter?: FeedAdapter) {
     this.#feed = feed
     this.#after = after
+    this.#adapter = adapter
     this.caller = caller
   }
 
   opened(socket: ServerWebSocket<unknown>): void {
     this.#socket = socket
     this.#timer = setInterval(() => socket.ping(), PING_MS)
+    for (const text of this.#adapter?.opened() ?? []) socket.sendText(text)
     this.#feed.add(this, this.#after)
+  }
+
+  received(message: string | Uint8Array): void {
+    const answer = this.#adapter?.received(message)
+    for (const text of answer?.texts ?? []) this.#socket?.sendText(text)
+    if (answer?.end !== undefined) this.close(answer.end.code, answer.end.reason)
+    // A client that sends without reading answers would fill the memory.
+    else if (answer !== undefined && !this.#hasRoom && answer.texts.length > 0) this.#socket?.terminate()
   }
 
   drained(): void {
@@ -36,6 +63,7 @@ export class EventSocket implements Viewer {
   closed(): void {
     clearInterval(this.#timer)
     this.#feed.remove(this)
+    this.#adapter?.closed()
   }
 
   /** Closes the connection of a viewer that lost its right. */
@@ -43,13 +71,14 @@ export class EventSocket implements Viewer {
     this.#socket?.close(code, reason)
   }
 
-  send({ json }: StoredEntry): boolean {
-    this.#socket?.sendText(json)
+  send(entry: StoredEntry): boolean {
+    for (const text of this.#adapter?.entry(entry) ?? [entry.json]) this.#socket?.sendText(text)
     return this.#hasRoom
   }
 
   partial(json: string): void {
-    if (this.#hasRoom) this.#socket?.sendText(json)
+    if (!this.#hasRoom) return
+    for (const text of this.#adapter?.partial(json) ?? [json]) this.#socket?.sendText(text)
   }
 
   end(): void {

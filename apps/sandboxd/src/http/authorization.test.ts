@@ -11,7 +11,13 @@ const caller = (changes: Partial<Caller>): Caller => ({ ...BEARER, identity: 'lo
 describe('ROUTE_AUTHORITIES', () => {
   test('(threat T11) has a row for every route and no other', () => {
     expect(Object.keys(ROUTE_AUTHORITIES).toSorted()).toEqual(
-      [...listRoutes(), 'GET /attach', 'GET /envelopes/pty', 'GET /envelopes/text'].toSorted(),
+      [
+        ...listRoutes(),
+        'GET /attach',
+        'GET /envelopes/pty',
+        'GET /envelopes/text',
+        'GET /agents/:id/claude-stream',
+      ].toSorted(),
     )
   })
 

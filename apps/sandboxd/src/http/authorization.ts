@@ -58,6 +58,7 @@ export const ROUTE_AUTHORITIES: Readonly<Record<string, Row>> = {
   ...AGENT_AUTHORITIES,
   /** Control passes the connections of viewers through. */
   'GET /agents/:id/events': ANY,
+  'GET /agents/:id/claude-stream': ANY_ROLE,
 }
 
 /** Throws `forbidden` unless the caller may use the route, such as `GET /sessions`. */
