@@ -69,6 +69,20 @@ describe.each([...SERVERS])('the compat API with %s', (_, open) => {
   for (const group of [EMPTY_FOLDER, READS, WRITES, UNUSUAL_NAMES, REPOSITORY]) read(group)
   if (open === openSandboxd) return
   read(CONTROL)
+  test('a session of Claude Code is refused with a reason where it cannot have one', async () => {
+    const client = server.openClaude?.()
+    // Without a key of the model API, or in a sprite with one.
+    const reason =
+      open === openSpritesMode ? 'sprites cannot reach the gateway' : 'no key of the model API is configured'
+    expect(await client?.closed()).toEqual({ code: 4006, reason: 'agent_not_configured' })
+    expect(client?.messages).toMatchObject([
+      {
+        type: 'system',
+        subtype: 'error',
+        message: expect.stringContaining(`Cannot start the run: ${reason}`) as unknown,
+      },
+    ])
+  })
   describe('a terminal', () => {
     for (const conversation of CONVERSATIONS)
       test(conversation.title, () =>

@@ -16,6 +16,8 @@ export interface CompatServer extends AsyncDisposable {
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
   /** Opens a terminal; sandboxd alone has no compat sessions. */
   readonly openPty?: (query: Readonly<Record<string, string>>) => PtyClient
+  /** Opens a session of Claude Code. */
+  readonly openClaude?: () => PtyClient
   /** Runs a script in the workspace as its user. */
   readonly run: (script: string) => Promise<string>
 }
@@ -38,10 +40,14 @@ function throughControl(
     killedCode: null,
     fetch: host.fetch,
     openPty: (query) => new PtyClient(host, `/ws/pty?${new URLSearchParams(query)}`),
+    openClaude: () => new PtyClient(host, '/ws/claude-stream'),
     run: (script) => readShell(server, script),
     [Symbol.asyncDispose]: close,
   }
 }
+
+/** Whoever runs the tests may have one. */
+const NO_KEY = { ANTHROPIC_API_KEY: undefined, CLAUDE_CODE_OAUTH_TOKEN: undefined }
 
 /** A host with `WORKSPACE_MODE=local`, serving a folder of this machine. */
 export async function openLocalMode(): Promise<CompatServer> {
@@ -49,7 +55,11 @@ export async function openLocalMode(): Promise<CompatServer> {
   const data = mkdtempSync('/tmp/contract-data-')
   // Started in the folder, as a user would.
   const prefix = ['env', '-C', folder]
-  const host = await startHost({ data: join(data, 'data'), prefix, env: { WORKSPACE_MODE: 'local' } })
+  const host = await startHost({
+    data: join(data, 'data'),
+    prefix,
+    env: { ...NO_KEY, WORKSPACE_MODE: 'local' },
+  })
   return throughControl(host, 'local', async () => {
     await host.stop()
     for (const each of [folder, data]) rmSync(each, { recursive: true, force: true })
@@ -58,14 +68,15 @@ export async function openLocalMode(): Promise<CompatServer> {
 
 /** A host with sandboxes, `default` among them. */
 export async function openSandboxMode(): Promise<CompatServer> {
-  const host = await startHost({ env: { WORKSPACE_MODE: 'sandbox' } })
+  const host = await startHost({ env: { ...NO_KEY, WORKSPACE_MODE: 'sandbox' } })
   return throughControl(host, 'sandbox', host.stop)
 }
 
 /** A host whose sandbox is a sprite of the fake Sprites API. */
 export async function openSpritesMode(): Promise<CompatServer> {
   const sprites = await openSpritesServer()
-  const host = await startHost({ env: { ...sprites.env, WORKSPACE_MODE: 'sandbox' } })
+  const key = { ANTHROPIC_API_KEY: 'sk-ant-test-0123456789' }
+  const host = await startHost({ env: { ...sprites.env, ...key, WORKSPACE_MODE: 'sandbox' } })
   const close = async (): Promise<void> => {
     await host.stop()
     await sprites[Symbol.asyncDispose]()

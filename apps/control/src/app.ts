@@ -15,6 +15,7 @@ import type { SessionTokens } from './auth/session-token.ts'
 import { createServiceCookieAuthenticator } from './auth/service-cookie.ts'
 import { createTicketAuthenticator } from './auth/ticket.ts'
 import { CommandPolicy } from './commands/command-policy.ts'
+import { addClaudeStreamRoute } from './compat/claude-stream.ts'
 import { addPtyRoute } from './compat/pty.ts'
 import { addCompatRoutes } from './compat/routes.ts'
 import type { GatewayGrants } from './credentials/grants.ts'
@@ -53,6 +54,7 @@ import { addRetentionRoutes } from './routes/retention.ts'
 import { addVersionFileRoutes } from './routes/version-files.ts'
 import { addWorkbenchRoutes, type Assets } from './routes/workbench.ts'
 import { addWorkspaceRoutes } from './routes/workspace.ts'
+import { CLAUDE, providerOf } from './run/agents.ts'
 import type { Runtime } from './runtime.ts'
 import type { SandboxLookup } from './sandbox/sandbox-lookup.ts'
 import type { IdMint } from './sandbox/sandbox-id.ts'
@@ -77,7 +79,7 @@ export interface AppDependencies {
   readonly rateLimit: RateLimit | undefined
   readonly mintRequestId: () => string
   /** Credential gateway of runs. */
-  readonly grants: Pick<GatewayGrants, 'check'>
+  readonly grants: Pick<GatewayGrants, 'check' | 'isConfigured'>
   readonly agentTuis: AttachDependencies['agentTuis']
   readonly redeem: RedeemCode
   /** The files of the workbench; absent: it is not served. */
@@ -189,6 +191,7 @@ export function createApp(deps: AppDependencies): App {
   addHealthRoutes(app, guardOf, {
     ...runtime,
     machineUsage: async () => unwrap(await lookup.machine().usage()),
+    hasClaude: () => deps.grants.isConfigured(providerOf(config.runs, CLAUDE)),
   })
   addWorkspaceRoutes(app, guardOf, {
     lookup,
@@ -198,7 +201,13 @@ export function createApp(deps: AppDependencies): App {
     commands,
     nowMs,
   })
-  addCompatRoutes(app, guardOf, { lookup, config, commands, mintId: () => crypto.randomUUID() })
+  addCompatRoutes(app, guardOf, {
+    lookup,
+    config,
+    commands,
+    grants: deps.grants,
+    mintId: () => crypto.randomUUID(),
+  })
   addSandboxRoutes(app, guardOf, { lookup, ...runtime })
   addCheckpointRoutes(app, guardOf, { lookup, ...runtime })
   addVersionFileRoutes(app, guardOf, { lookup, ...runtime })
@@ -225,6 +234,7 @@ export function createApp(deps: AppDependencies): App {
   }
   addAttachRoutes(app, guardOf, attachDeps)
   addPtyRoute(app, guardOf, attachDeps)
+  addClaudeStreamRoute(app, guardOf, { ...attachDeps, ...runtime, grants: deps.grants })
   addSignInRoutes(app, guardOf, {
     lookup,
     accounts,

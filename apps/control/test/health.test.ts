@@ -31,6 +31,7 @@ const USAGE = {
     idleSeconds: 60,
   }),
   machineUsage: () => Promise.resolve({ accounts: 1, running: 2 }),
+  hasClaude: () => false,
 }
 
 test('/metrics counts why the server was not ready', async () => {

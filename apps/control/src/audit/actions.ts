@@ -152,6 +152,7 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'GET /attach': 'attach',
   'GET /terminal/:session': 'attach',
   'GET /ws/pty': 'attach',
+  'GET /ws/claude-stream': 'attach',
   'GET /ws/v2': 'conversation.open',
 }
 

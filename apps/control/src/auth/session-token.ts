@@ -1,5 +1,5 @@
 import { fromBase64Url, toBase64Url } from '@sandwire/bytes'
-import { sandboxIdOf, type SessionKey } from '@sandwire/internal-api'
+import { sandboxIdOf, sandboxIdOfRun, type SessionKey } from '@sandwire/internal-api'
 import { z } from 'zod'
 
 /** First part of every token: its kind and version. */
@@ -25,6 +25,11 @@ const claimsSchema = z.strictObject({
 })
 
 export type SessionClaims = z.infer<typeof claimsSchema>
+/** The sandbox of a session, or of a run, which is a session of kind `chat`. */
+function workspaceOf(session: string): string | undefined {
+  return sandboxIdOf(session) ?? sandboxIdOfRun(session)
+}
+
 /** The session and the account that a token is issued for. */
 export type SessionBinding = Pick<SessionClaims, 'session' | 'kind' | 'user'>
 
@@ -96,7 +101,7 @@ export async function openSessionTokens(
         session,
         kind,
         user,
-        workspace: sandboxIdOf(session) ?? '',
+        workspace: workspaceOf(session) ?? '',
         issued: nowMs,
         expires: nowMs + lifeMs,
       }
@@ -121,7 +126,7 @@ export async function openSessionTokens(
       if (!claims.success) return undefined
       const { session, workspace, expires, issued, user: owner, provider: origin } = claims.data
       const isNow = nowMs < expires && expires - issued <= lifeMs
-      return isNow && owner === user && origin === provider && sandboxIdOf(session) === workspace
+      return isNow && owner === user && origin === provider && workspaceOf(session) === workspace
         ? session
         : undefined
     },

@@ -28,22 +28,22 @@ export function modeOf({ workspaceMode: mode }: Pick<Config, 'workspaceMode'>): 
   return mode === 'local' ? 'local' : 'sandbox'
 }
 
-function featuresOf(mode: Mode): z.infer<typeof workspaceFeatures> {
+function featuresOf(mode: Mode, hasClaude: boolean): z.infer<typeof workspaceFeatures> {
   return {
     files: true,
     git: true,
     pty: true,
-    chat_claude_code: false,
-    stream: false,
+    chat_claude_code: hasClaude,
+    stream: hasClaude,
     approval: false,
     sandbox: mode === 'sandbox',
   }
 }
 
 /** The workspace fields of `/health`. */
-export function describeWorkspace(config: Pick<Config, 'workspaceMode'>) {
+export function describeWorkspace(config: Pick<Config, 'workspaceMode'>, hasClaude: boolean) {
   const mode = modeOf(config)
-  return { workspace: WORKSPACE_ROOT, workspace_mode: mode, features: featuresOf(mode) }
+  return { workspace: WORKSPACE_ROOT, workspace_mode: mode, features: featuresOf(mode, hasClaude) }
 }
 
 const router = z.object({
@@ -61,13 +61,16 @@ const ROUTERS = [
   { name: 'files', prefix: '/api', description: 'Workspace files: list, read, write, search' },
   { name: 'git', prefix: '/api/git', description: 'Git status, diff and history of the workspace' },
   { name: 'pty', prefix: '/ws', description: 'Terminals over WebSocket' },
-  { name: 'chat_claude_code', prefix: '/ws', description: 'Agent conversations over WebSocket' },
+  { name: 'chat_claude_code', prefix: '/ws', description: 'Sessions of Claude Code over WebSocket' },
   { name: 'approval', prefix: '/api/approval', description: 'Approval requests of an agent' },
 ] as const
 
 /** Body of `/api/capabilities`. */
-export function describeCapabilities(config: Pick<Config, 'workspaceMode'>): z.infer<typeof capabilities> {
-  const features = featuresOf(modeOf(config))
+export function describeCapabilities(
+  config: Pick<Config, 'workspaceMode'>,
+  hasClaude: boolean,
+): z.infer<typeof capabilities> {
+  const features = featuresOf(modeOf(config), hasClaude)
   const routers = ROUTERS.map((one) => ({ ...one, tags: [one.name], enabled: features[one.name] }))
   return { version: API_VERSION, features, routers }
 }

@@ -1,4 +1,5 @@
 import {
+  claudeCloseOfError,
   COMPAT_SUBPROTOCOL,
   compatCloseOfError,
   encodeCompatMessage,
@@ -31,6 +32,12 @@ function upgradeHeaders(requestId: string, { headers }: Request): Readonly<Recor
 export function refusePtySocket(error: SandwireError, requestId: string, request: Request): Response {
   const { last, ...end } = compatCloseOfError(error)
   return sendAndClose(encodeCompatMessage(last), end, upgradeHeaders(requestId, request))
+}
+
+/** The same for a client of `/ws/claude-stream`. */
+export function refuseClaudeSocket(error: SandwireError, requestId: string, request: Request): Response {
+  const { last, ...end } = claudeCloseOfError(error)
+  return sendAndClose(last, end, upgradeHeaders(requestId, request))
 }
 
 /** Shows the error in a text terminal and closes. */

@@ -2,10 +2,12 @@ import { z } from '@hono/zod-openapi'
 import { SandwireError } from '@sandwire/protocol'
 import type { CommandPolicy } from '../commands/command-policy.ts'
 import type { Config } from '../config.ts'
+import type { GatewayGrants } from '../credentials/grants.ts'
 import { type Outcome, unwrap } from '../outcome.ts'
 import { type App, callOf } from '../routes/context.ts'
 import { endpoint, type GuardOf, json } from '../routes/endpoint.ts'
 import { detailBody } from '../routes/schemas.ts'
+import { CLAUDE, providerOf } from '../run/agents.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
@@ -15,7 +17,8 @@ import { listProviders } from './pty-providers.ts'
 
 export interface CompatDependencies {
   readonly lookup: SandboxLookup
-  readonly config: Pick<Config, 'workspaceMode' | 'defaultName'>
+  readonly config: Pick<Config, 'workspaceMode' | 'defaultName' | 'runs'>
+  readonly grants: Pick<GatewayGrants, 'check'>
   readonly commands: CommandPolicy
   readonly mintId: () => string
 }
@@ -67,7 +70,7 @@ function unwrapSessions(outcome: Outcome<readonly SessionFacts[]>): readonly Ses
 export function addCompatRoutes(
   app: App,
   guardOf: GuardOf,
-  { lookup, config, commands, mintId }: CompatDependencies,
+  { lookup, config, commands, grants, mintId }: CompatDependencies,
 ): void {
   const listSessions = async (
     call: SandboxCall,
@@ -121,7 +124,13 @@ export function addCompatRoutes(
       path: '/api/capabilities',
       responses: { 200: json(capabilities, 'Features of this server'), ...errorResponse },
     }),
-    (context) => context.json(describeCapabilities(config), 200),
+    async (context) => {
+      const hasClaude = await grants.check({ provider: providerOf(config.runs, CLAUDE) }).then(
+        () => true,
+        () => false,
+      )
+      return context.json(describeCapabilities(config, hasClaude), 200)
+    },
   )
 
   app.openapi(

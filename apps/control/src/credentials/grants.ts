@@ -24,6 +24,8 @@ export interface GatewayAccess {
 
 /** Gateway grants of runs. */
 export interface GatewayGrants {
+  /** True when the server has the credential of a provider, and sandboxes that can reach the gateway. */
+  isConfigured(provider: string): boolean
   /** Throws `agent_not_configured` with what the operator must set, and `bad_request` for a model that is not offered. */
   check(grant: Pick<GatewayGrant, 'provider'> & { readonly model?: string }): Promise<void>
   /**
@@ -71,6 +73,9 @@ export function gatewayGrantsOf(env: Env): GatewayGrants {
       )
   }
   return {
+    isConfigured: (provider) =>
+      config.provider !== 'sprites' &&
+      !('problem' in openProvider(provider, config.credentials, secretsOf(env))),
     async check({ provider, model }) {
       const { prices } = open(provider)
       if (model !== undefined && !isListed(Object.keys(prices), model))

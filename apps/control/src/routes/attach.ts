@@ -52,7 +52,7 @@ function isMissing(error: unknown): boolean {
 }
 
 /** Throws `forbidden` if the ticket was issued for another sandbox or session. */
-function checkTicket(
+export function checkTicket(
   ticket: TicketBinding | undefined,
   target: { readonly sandbox: string; readonly session?: string },
 ): void {

@@ -1,6 +1,7 @@
 import { type ErrorCode, SandwireError } from '@sandwire/protocol'
 import { HTTPException } from 'hono/http-exception'
-import { refusePtySocket, refuseTextSocket, respondDetail } from '../compat/errors.ts'
+import { CLAUDE_STREAM_PATH } from '../compat/claude-query.ts'
+import { refuseClaudeSocket, refusePtySocket, refuseTextSocket, respondDetail } from '../compat/errors.ts'
 import { isCompatPath, isCompatSocket } from '../compat/workspace-routes.ts'
 import { CONVERSATION_PATH, refuseConversation } from '../conversation/refuse.ts'
 import { toSandwireError } from '../disk-full.ts'
@@ -51,6 +52,7 @@ function refuseOnSocket(error: SandwireError, requestId: string, request: Reques
   const { pathname } = new URL(request.url)
   if (isTextTerminal(request)) return refuseTextSocket(error, requestId, request)
   if (pathname === CONVERSATION_PATH) return refuseConversation(error, requestId)
+  if (pathname === CLAUDE_STREAM_PATH) return refuseClaudeSocket(error, requestId, request)
   return isCompatSocket(pathname)
     ? refusePtySocket(error, requestId, request)
     : refuseSocket(error, requestId)

@@ -65,6 +65,8 @@ export interface HealthDependencies {
   readonly ceilings: Ceilings
   /** What the sandboxes of all accounts use. */
   readonly machineUsage: () => Promise<MachineUse>
+  /** The server has a credential for Claude Code. */
+  readonly hasClaude: () => boolean
 }
 
 /** What all accounts use, and how many there are. */
@@ -107,7 +109,7 @@ function recordReadiness(
 
 /** Health checks and metrics. */
 export function addHealthRoutes(app: App, guardOf: GuardOf, deps: HealthDependencies): void {
-  const { config, provider, breaker, workspaceBreakers, metrics, sandboxdMetrics, nowMs } = deps
+  const { config, provider, breaker, workspaceBreakers, metrics, sandboxdMetrics, nowMs, hasClaude } = deps
   const readHealth = cacheHealth(provider, nowMs)
   const checkReadiness = async (requestId: string): Promise<z.infer<typeof readiness>> => {
     const { disk, ...answered } = await readHealth(requestId)
@@ -131,7 +133,10 @@ export function addHealthRoutes(app: App, guardOf: GuardOf, deps: HealthDependen
     app.openapi(
       endpoint(guardOf, { method: 'get', path, responses: { 200: json(alive, 'The server is running') } }),
       (context) =>
-        context.json({ status: 'ok' as const, version: SOFTWARE_VERSION, ...describeWorkspace(config) }, 200),
+        context.json(
+          { status: 'ok' as const, version: SOFTWARE_VERSION, ...describeWorkspace(config, hasClaude()) },
+          200,
+        ),
     )
 
   app.openapi(

@@ -148,6 +148,8 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'GET /attach': rule('socket', 'connect', 'watch'),
   'GET /terminal/:session': rule('page socket', 'connect', 'watch'),
   'GET /ws/pty': rule('page socket', 'connect', 'watch'),
+  // Starting a session needs `exec`, which the route checks.
+  'GET /ws/claude-stream': rule('page socket', 'connect', 'watch'),
   // Beginning a conversation needs `exec`, which the route checks.
   'GET /ws/v2': rule('chat socket', 'connect', 'watch'),
 }

@@ -105,7 +105,9 @@ export function agentStartOf(
   access: GatewayAccess,
   settings: Pick<RunSettings, 'agents'>,
 ): AgentStart {
-  const { model, permission, limits, isInteractive, purpose } = request
+  const { permission, limits, isInteractive, purpose, stream } = request
+  const { modelAlias, resume, ...claude } = stream ?? {}
+  const model = modelAlias ?? request.model
   const { env, token } = access
   const agent = findAgent(settings, request.agent)
   const schema = SCHEMAS[purpose]
@@ -113,13 +115,15 @@ export function agentStartOf(
     agent: agent.driver,
     program: agent.program,
     ...(agent.args.length === 0 ? {} : { args: agent.args }),
-    task: taskText(request),
+    task: stream === undefined ? taskText(request) : '',
     ...(model === undefined ? {} : { model }),
     permission,
     ...(purpose === 'change' ? {} : { tools: READ_ONLY_TOOLS }),
     ...(purpose === 'change' && (agent.asksForTools || permission === 'auto') ? { terminals: true } : {}),
     ...(schema === undefined ? {} : { outputSchema: JSON.stringify(schema) }),
     isInteractive,
+    ...(stream === undefined ? {} : { claude, shares: true }),
+    ...(resume === undefined ? {} : { resume }),
     env: { ...env, ...agent.env(access, model, permission === 'ask') },
     secrets: [token],
     ...(env['SANDWIRE_GATEWAY_URL'] === undefined

@@ -28,8 +28,11 @@ export interface AgentDefinition {
 /** For agents that need the name of a model, in runs that name none. */
 const DEFAULT_MODEL = 'claude-sonnet-4-5'
 
-const CLAUDE: AgentDefinition = {
-  name: 'claude',
+/** Name of Claude Code among the agents. */
+export const CLAUDE = 'claude'
+
+const CLAUDE_CODE: AgentDefinition = {
+  name: CLAUDE,
   title: 'Claude Code',
   driver: 'claude',
   program: '/opt/agents/claude/claude',
@@ -117,7 +120,7 @@ function declared({ name, title, program, args, env }: RunSettings['agents'][num
 
 /** All agents, those of the operator last. */
 export function agentsOf(settings: Pick<RunSettings, 'agents'>): readonly AgentDefinition[] {
-  return [CLAUDE, OPENCODE, ...settings.agents.map(declared)]
+  return [CLAUDE_CODE, OPENCODE, ...settings.agents.map(declared)]
 }
 
 /** The model provider of an agent. */

@@ -31,6 +31,7 @@ export interface RunOrder {
   /** Hosts with a header rule of the operator. */
   readonly hosts?: readonly string[] | undefined
   readonly purpose?: RunRequest['purpose']
+  readonly stream?: RunRequest['stream']
 }
 
 export interface CreateRunDependencies {
@@ -117,6 +118,7 @@ function completeRequest(order: RunOrder, settings: RunSettings, ceilings: Ceili
     isInteractive: order.interactive ?? false,
     ...(order.hosts === undefined ? {} : { hosts: order.hosts }),
     purpose: order.purpose ?? 'change',
+    ...(order.stream === undefined ? {} : { stream: order.stream }),
   }
 }
 

@@ -20,6 +20,7 @@ import {
 } from './binding-methods.ts'
 import { type AgentNeed, auditAgentCall, authorizeAgent, authorizeRestore, hasLostAccess } from './access.ts'
 import { parseRunCall, type RunStreamCall } from './call.ts'
+import { openClaudeStream } from './claude-stream.ts'
 import { openRunParts, type RunParts } from './parts.ts'
 import { changeOf, type Publication, publishChange, type Published, publisherOf } from './publish.ts'
 import type { RunRecord } from './record.ts'
@@ -262,6 +263,15 @@ export class RunObject extends DurableObject<Env> {
     if (call.what === 'terminal') {
       const watcher = await this.#addWatcher(call)
       return openRunTerminal({ ...this.#terminalDependencies(call), watcher })
+    }
+    if (call.what === 'claude') {
+      const mayInput = await this.#authorize(call, 'steer').then(
+        () => true,
+        () => false,
+      )
+      await this.#audit(this.#record, call)
+      const { sleep } = runtimeOf(this.env)
+      return openClaudeStream(call, { store: this.#store, sandbox, mayInput, sleep })
     }
     if (call.what === 'events')
       return streamEvents(call, {

@@ -1,4 +1,4 @@
-import type { InputRequest, RunResult, Usage } from '@sandwire/agent'
+import type { ClaudeOptions, InputRequest, RunResult, Usage } from '@sandwire/agent'
 import type { NetworkSpec } from '@sandwire/internal-api'
 import type { RunState } from './state.ts'
 import type { Turn } from './turns.ts'
@@ -49,6 +49,16 @@ export interface RunRequest {
   readonly hosts?: readonly string[]
   /** What the result is for; `research` and `review` have no diff. */
   readonly purpose: 'change' | 'research' | 'review'
+  /** Set for a session of `/ws/claude-stream`: its first message comes from the client. */
+  readonly stream?: StreamOptions
+}
+
+/** Options of a session of `/ws/claude-stream`. */
+export interface StreamOptions extends ClaudeOptions {
+  /** A model as Claude Code itself names it, such as `sonnet`. The gateway checks which model that is. */
+  readonly modelAlias?: string
+  /** The conversation to continue, as Claude Code names it. */
+  readonly resume?: string
 }
 
 /** The stored run. */

@@ -42,14 +42,33 @@ export interface SandboxAgentsDependencies {
   readonly sessions: Pick<SandboxSessions, 'reach'>
   readonly store: SandboxStore
   readonly nowMs: () => number
+  /** Gives up the versions that a run kept. */
+  readonly releaseVersions: (run: string) => Promise<void>
 }
 
-/** Passes requests of runs to sandboxd. */
+/** Passes requests of runs to sandboxd, and stores what the sandbox knows of runs. */
 export class SandboxAgents {
   readonly #deps: SandboxAgentsDependencies
 
   constructor(deps: SandboxAgentsDependencies) {
     this.#deps = deps
+  }
+
+  async setActive(run: string, state: 'working' | 'resting' | 'gone'): Promise<void> {
+    const { store, releaseVersions } = this.#deps
+    if (store.read() === undefined) return
+    if (state === 'working') store.setPin(run, true)
+    else store.removePin(run)
+    if (state === 'gone') await releaseVersions(run)
+  }
+
+  claudeSession(account: string, alias: string, run?: string): string | null {
+    const { store } = this.#deps
+    if (store.read() === undefined) return null
+    // Names of terminals have no colon.
+    const name = `claude:${alias}`
+    if (run !== undefined) store.aliases.put(account, name, run)
+    return store.aliases.find(account, name) ?? null
   }
 
   /** Returns the status and body of sandboxd's response, or its 101, and no header but the content type. */

@@ -265,16 +265,14 @@ export class SandboxObject extends DurableObject<Env> {
     )
   }
 
+  /** The run of an account's own name for a session of `/ws/claude-stream`; set if one is given. Null: none. */
+  claudeSession(account: string, alias: string, run?: string): Promise<Outcome<string | null>> {
+    return this.#run(({ agents }) => agents.claudeSession(account, alias, run))
+  }
+
   /** Keeps the sandbox from stopping when idle while an agent works in it. `gone`: the run or conversation is deleted. */
   setRunActive(run: string, state: 'working' | 'resting' | 'gone'): Promise<Outcome<void>> {
-    return this.#run(async ({ files, rearm }) => {
-      if (this.#store.read() === undefined) return
-      if (state === 'working') this.#store.setPin(run, true)
-      else this.#store.removePin(run)
-      if (state !== 'gone') return
-      files.release(run)
-      await rearm()
-    })
+    return this.#run(({ agents }) => agents.setActive(run, state))
   }
 
   sessionOutput(call: SandboxCall, session: string, from: number): Promise<Outcome<OutputPart>> {

@@ -372,7 +372,15 @@ export async function openParts(
     openStatus,
     sessions,
     sharing,
-    agents: new SandboxAgents({ sessions, store, nowMs }),
+    agents: new SandboxAgents({
+      sessions,
+      store,
+      nowMs,
+      releaseVersions: async (run) => {
+        files.release(run)
+        await rearm()
+      },
+    }),
     revocation,
     recheck,
     audit,

@@ -29,7 +29,7 @@ export class SessionNames {
 
   /** A new token of a session, as a field of a response. */
   async tokenOf(
-    { id, mode }: { readonly id: string; readonly mode: 'pipe' | 'pty' },
+    { id, mode }: { readonly id: string; readonly mode: (typeof SESSION_KINDS)[number] },
     user: string,
   ): Promise<{ readonly token?: string }> {
     const binding = { session: id, kind: mode, user }

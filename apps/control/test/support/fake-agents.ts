@@ -20,6 +20,8 @@ export class FakeAgent {
   state: AgentState = 'turn'
   reason: EndStatus | null = null
   message: string | null = null
+  /** Conversation of the program, as its result has it. */
+  agentSessionId: string | null = null
   diff = ''
   /** Changed files that the diff leaves out. */
   readonly withheld: string[] = []
@@ -141,7 +143,7 @@ export class FakeAgent {
       },
       diffProblem: null,
       usage: USAGE,
-      agentSessionId: null,
+      agentSessionId: this.agentSessionId,
       model: 'claude-test',
       isTamperProof: true,
       startedMs: 1,
@@ -194,6 +196,10 @@ export class FakeAgents {
       return new Response(null, { status: 204 })
     }
     if (verb === 'events' && request.headers.has('upgrade')) return follow(agent, request, url, server)
+    if (verb === 'claude-stream') {
+      const isOver = agent.state === 'ended' && url.searchParams.get('join') === '1'
+      return isOver ? refuse(409, 'run_ended') : greet(request, url, server)
+    }
     return this.#respond(agent, verb, request, url, body)
   }
 
@@ -248,6 +254,20 @@ export class FakeAgents {
         return Response.json(agent.view)
     }
   }
+}
+
+/** Sends the query of a session of `/ws/claude-stream` as its first message. */
+function greet(request: Request, url: URL, server?: FakeServer): typeof UPGRADED {
+  const message = {
+    type: 'connected',
+    run: url.pathname.split('/')[2],
+    ...Object.fromEntries(url.searchParams),
+  }
+  server?.upgrade(request, {
+    data: { session: '', opened: (socket) => void socket.send(JSON.stringify(message)) },
+    headers: { 'sec-websocket-protocol': '' },
+  })
+  return UPGRADED
 }
 
 /** Sends events through a socket. */

@@ -442,6 +442,17 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
       }),
     },
   ],
+  'GET /ws/claude-stream': [
+    {
+      names: 'sandbox',
+      how: 'to start',
+      need: 'work',
+      scope: 'exec',
+      request: ({ sandbox }) => ({ path: `/ws/claude-stream?sandbox=${sandbox}`, socket: 'compat' }),
+      // The agents of the fixture end at once.
+      expectedError: 'run_ended',
+    },
+  ],
   'GET /ws/pty': [
     {
       names: 'sandbox',

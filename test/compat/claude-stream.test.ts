@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { eventually, PtyClient, type PtyMessage } from '@sandwire/testing'
+import {
+  callTool,
+  type FakeAnthropic,
+  openFakeAnthropic,
+  say,
+  type Script,
+} from '@sandwire/testing/fake-anthropic'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { findClaude } from '../e2e/support/agents/real-agents.ts'
+import { type RunningHost, startHost } from '../e2e/support/control.ts'
+import { CLAUDE_CONVERSATIONS, type ClaudeStep } from './claude-goldens.ts'
+import { isGolden } from './template.ts'
+
+setDefaultTimeout(180_000)
+
+const claude = await findClaude()
+if (claude.problem !== undefined) console.error(`/ws/claude-stream: skipped, ${claude.problem}`)
+
+/** On the disk of the installed program, so that it can be linked. */
+const CACHE = resolve(import.meta.dir, '../../.cache')
+const CANARY = 'sk-ant-canary-0123456789abcdef'
+const WAIT = { timeoutMs: 60_000, intervalMs: 20 }
+
+/** Repeats the last message; `remember` shows that the first one is known too. */
+const SCRIPT: Script = ({ isSide, userTexts, toolResults }) => {
+  if (isSide) return say('Title')
+  const last = userTexts.at(-1) ?? ''
+  const asked = userTexts.filter((text) => ['one', 'two', 'three', 'run', 'remember'].includes(text))
+  if (asked.at(-1) === 'run' || last.includes('run'))
+    return toolResults === 0 ? callTool('Bash', { command: 'echo ran > ran.txt; cat ran.txt' }) : say('Done')
+  return say(asked.at(-1) === 'remember' ? asked.join(', ') : (asked.at(-1) ?? last))
+}
+
+/** Lines of the program that say nothing about the conversation, or come at any time. */
+const LEFT_OUT =
+  /^(stream_event|command_lifecycle|rate_limit_event|system\/(?!init|connected|error|session_not_found|echo))/
+
+interface Block {
+  readonly type: string
+  readonly text?: string
+  readonly name?: string
+  readonly content?: unknown
+}
+
+/** Our own messages as they are; a line of the program as its type and what is in it. */
+function shorten(message: PtyMessage): string {
+  const { type } = message
+  const inner = Object(message['request'] ?? message['response']) as Readonly<Record<string, unknown>>
+  const subtype = message['subtype'] ?? inner['subtype']
+  const kind = typeof subtype === 'string' ? `${type}/${subtype}` : type
+  if (type === 'assistant' || type === 'user') {
+    const { content } = message['message'] as { readonly content: readonly Block[] }
+    const shown = content.map((block) => block.text ?? block.name ?? String(block.content))
+    return `${kind}: ${shown.join(' ')}`
+  }
+  const isOurs = /^(system\/(connected|error|session_not_found|echo)|result\/exit|pong|raw)$/.test(kind)
+  return isOurs ? JSON.stringify(message) : kind
+}
+
+const shown = (client: PtyClient): string[] =>
+  client.messages.map(shorten).filter((text) => !LEFT_OUT.test(text))
+
+const MODES = ['local', 'sandbox'] as const
+
+describe.skipIf(claude.problem !== undefined).each([...MODES])(
+  '/ws/claude-stream with WORKSPACE_MODE=%s',
+  (mode) => {
+    let api: FakeAnthropic
+    let host: RunningHost
+    let data: string
+    let workspace: string
+
+    beforeAll(async () => {
+      data = mkdtempSync(join(CACHE, 'claude-stream-'))
+      workspace = mkdtempSync('/tmp/claude-stream-')
+      mkdirSync(join(data, 'agents'))
+      const source = claude.problem === undefined ? claude.folder : ''
+      Bun.spawnSync(['cp', '-al', `${source}/.`, join(data, 'agents')])
+      api = await openFakeAnthropic({ script: SCRIPT, key: CANARY })
+      host = await startHost({
+        data,
+        ...(mode === 'local' ? { prefix: ['env', '-C', workspace] } : {}),
+        env: { WORKSPACE_MODE: mode, ANTHROPIC_API_KEY: CANARY, ANTHROPIC_BASE_URL: api.url },
+      })
+    })
+    afterAll(async () => {
+      await host.stop()
+      await api[Symbol.asyncDispose]()
+      for (const each of [data, workspace]) rmSync(each, { recursive: true, force: true })
+    })
+
+    async function endProgram(): Promise<void> {
+      const { runs } = (await (await host.fetch('/api/runs')).json()) as { runs: readonly { id: string }[] }
+      const headers = { 'content-type': 'application/json' }
+      await host.fetch(`/api/runs/${runs[0]?.id}/abort`, { method: 'POST', headers, body: '{}' })
+    }
+
+    async function run(steps: readonly ClaudeStep[]): Promise<void> {
+      const open = new Map<string, { readonly client: PtyClient; received: number }>()
+      const get = (name: string) => {
+        const found = open.get(name)
+        if (found === undefined) throw new Error(`Nothing is open as "${name}"`)
+        return found
+      }
+      const sessionOf = async (name: string): Promise<string> => {
+        const message = await eventually(() => get(name).client.messages[0], { what: 'connected', ...WAIT })
+        return String(message['session_id'])
+      }
+      const perform = async (step: ClaudeStep): Promise<void> => {
+        if (step === 'end the program') return endProgram()
+        if ('open' in step) {
+          const query = new URLSearchParams()
+          for (const [name, value] of Object.entries(step.query ?? {}))
+            query.append(name, value.startsWith('$') ? await sessionOf(value.slice(1)) : value)
+          const client = new PtyClient(host, `/ws/claude-stream?${query}`)
+          open.set(step.open, { client, received: 0 })
+        } else if ('send' in step) {
+          const { client } = get(step.to)
+          const request = client.messages.findLast(({ type }) => type === 'control_request')?.['request_id']
+          client.send(
+            typeof step.send === 'string'
+              ? step.send
+              : JSON.stringify(step.send).replace('$REQUEST', String(request)),
+          )
+        } else if ('receive' in step) {
+          const from = get(step.from)
+          const since = (): string[] => shown(from.client).slice(from.received)
+          const { receive } = step
+          await eventually(() => since().length >= receive.length, { what: receive.join(), ...WAIT }).catch(
+            () => undefined,
+          )
+          const got = since()
+          // Compared as a whole, so that a difference is shown side by side.
+          expect(got.map((text, at) => (isGolden(text, receive[at] ?? '') ? receive[at] : text))).toEqual([
+            ...receive,
+          ])
+          from.received += got.length
+        } else if ('close' in step) expect(await get(step.from).client.closed()).toEqual(step.close)
+        else await get(step.leave).client.disconnect()
+      }
+      try {
+        for (const step of steps) await perform(step)
+      } finally {
+        for (const { client } of open.values()) await client.disconnect()
+      }
+    }
+
+    for (const { title, steps } of CLAUDE_CONVERSATIONS) test(title, () => run(steps))
+  },
+)
