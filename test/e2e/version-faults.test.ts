@@ -94,6 +94,15 @@ test(
     await faults.request('POST', '/checkpoints/older/restore')
     const script = 'cat which; test -e much || echo gone; cd now/ && sha256sum --status -c sum && echo whole'
     expect(await faults.shell(script)).toBe('older\ngone\nwhole\n')
+
+    // A sandbox that runs keeps the files that it has when a user asks for the other version.
+    const listed = (await (await faults.fetch('GET', '/checkpoints')).json()) as {
+      readonly versions: readonly { readonly version: number; readonly addedBytes: number }[]
+    }
+    const damagedVersion = listed.versions.find(({ addedBytes }) => addedBytes > 3_000_000)?.version
+    const refused = await faults.fetch('POST', `/checkpoints/${damagedVersion}/restore`)
+    expect(await refused.json()).toMatchObject({ error: { code: 'version_damaged' } })
+    expect(await faults.shell(script)).toBe('older\ngone\nwhole\n')
   },
   TIMEOUT_MS,
 )

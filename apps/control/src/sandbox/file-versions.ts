@@ -351,6 +351,12 @@ export class FileVersions {
     this.#deps.store.pending.set(number, true)
   }
 
+  /** A pending restore has failed: has the next start restore this version instead. */
+  replacePendingRestore({ number }: Version): void {
+    const { pending } = this.#deps.store
+    if (pending.next !== undefined) pending.set(number, true)
+  }
+
   /** Has the next start replace the workspace by that of a version; the other folders stay as they are in the newest. */
   setPendingWorkspace({ number }: Version): void {
     const { store, losesFiles } = this.#deps

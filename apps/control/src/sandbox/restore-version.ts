@@ -24,11 +24,28 @@ export async function restoreVersion(
   }
   const version = files.find(nameOrNumber)
   const { kind } = await lifecycle.observe(requestId)
+  let present: Version | undefined
   // The present files are then those of the newest version, which may be one that cannot be restored.
   if (kind !== 'running' && files.startReplacesFiles) files.keepNewest()
   else if (await startUnlessMissing(lifecycle, requestId))
-    await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId })
-  await lifecycle.restart(requestId, () => files.setPendingRestore(version))
+    present = await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId })
+  await restartRestored({ lifecycle, files }, requestId, present, () => files.setPendingRestore(version))
+}
+
+/** Restarts the sandbox with restored files. What cannot be restored must not keep it from starting with those that it had. */
+async function restartRestored(
+  { lifecycle, files }: Pick<RestoreDependencies, 'lifecycle' | 'files'>,
+  requestId: string,
+  present: Version | undefined,
+  setPending: () => void,
+): Promise<void> {
+  try {
+    await lifecycle.restart(requestId, setPending)
+  } catch (error) {
+    if (present !== undefined && !SandwireError.from(error).info.retryable)
+      files.replacePendingRestore(present)
+    throw error
+  }
 }
 
 /** Errors of a start after which there are no present files: they are missing, and the newest version cannot replace them. */
@@ -82,13 +99,7 @@ export async function restoreWorkspace(
     present = await files.hold(holder, { kept: [...kept, number], pause: 'checkpoint' })
     held.beginRestore(holder, key, present.number)
   }
-  try {
-    await lifecycle.restart(requestId, () => files.setPendingWorkspace(version))
-  } catch (error) {
-    // What cannot be restored must not keep the sandbox from starting with the files that it had.
-    if (!SandwireError.from(error).info.retryable) files.setPendingRestore(present)
-    throw error
-  }
+  await restartRestored({ lifecycle, files }, requestId, present, () => files.setPendingWorkspace(version))
   const restarted = await lifecycle.observe(requestId)
   try {
     // Until it is saved, a sandbox that loses its files would start with the present ones again.
