@@ -40,7 +40,7 @@ test('the folder of a host that takes a segment and never answers is given up', 
   const store = new HostStore((_, { signal }) => {
     if (signal !== null && signal !== undefined) signals.push(signal)
     return new Promise(() => undefined)
-  }, 10)
+  }, () => 10)
   const facts = { sizeBytes: 1, sha256: '0'.repeat(64) }
   expect(await rejectionOf(store.put('segments/a1/b1', Buffer.from('a'), facts))).toMatchObject({
     code: 'store_unavailable',

@@ -2,12 +2,14 @@ import { DISK_FULL, isStoreKey } from '@sandwire/internal-api'
 import { withDeadline } from '../http/deadline.ts'
 import { readBoundedJson } from '../http/read-bounded.ts'
 import { z } from 'zod'
-import { type ByteRange, type SegmentFacts, type SegmentStore, storeUnavailable } from './segment-store.ts'
+import {
+  type ByteRange,
+  responseTimeoutMs,
+  type SegmentFacts,
+  type SegmentStore,
+  storeUnavailable,
+} from './segment-store.ts'
 
-/** Until the first byte of a response. */
-const CALL_TIMEOUT_MS = 30_000
-/** A segment of 8 MiB from a sandbox with little processor time, to a slow disk. */
-const PUT_TIMEOUT_MS = 5 * 60 * 1000
 /** Insufficient Storage. */
 const DISK_FULL_STATUS = 507
 const MAX_LIST_BYTES = 256 * 1024
@@ -16,19 +18,19 @@ const listBody = z.object({ keys: z.array(z.string().refine(isStoreKey)).max(1_0
 /** The folder of the host, through its socket. */
 export class HostStore implements SegmentStore {
   readonly #fetch: (url: string, init: RequestInit) => Promise<Response>
-  readonly #putTimeoutMs: number
+  readonly #timeoutMs: typeof responseTimeoutMs
 
   constructor(
     fetchStore: (url: string, init: RequestInit) => Promise<Response>,
-    putTimeoutMs = PUT_TIMEOUT_MS,
+    timeoutMs = responseTimeoutMs,
   ) {
     this.#fetch = fetchStore
-    this.#putTimeoutMs = putTimeoutMs
+    this.#timeoutMs = timeoutMs
   }
 
   async put(key: string, body: ReadableStream | Uint8Array<ArrayBuffer>, facts: SegmentFacts): Promise<void> {
     const headers = { 'sandwire-sha256': facts.sha256, 'sandwire-size': String(facts.sizeBytes) }
-    const response = await this.#send(key, { method: 'PUT', body, headers }, this.#putTimeoutMs)
+    const response = await this.#send(key, { method: 'PUT', body, headers }, facts.sizeBytes)
     await response.body?.cancel()
     if (response.status === DISK_FULL_STATUS) throw storeUnavailable(DISK_FULL)
     if (!response.ok) throw storeUnavailable(`it responded with ${response.status}`)
@@ -53,7 +55,7 @@ export class HostStore implements SegmentStore {
   async list(prefix: string, after = ''): Promise<readonly string[]> {
     const query = new URLSearchParams({ prefix, after })
     const late = (): Error => storeUnavailable('it does not respond')
-    return withDeadline({ ms: CALL_TIMEOUT_MS, late }, async (signal) => {
+    return withDeadline({ ms: this.#timeoutMs(), late }, async (signal) => {
       const response = await this.#send(`?${query.toString()}`, { method: 'GET', signal })
       const parsed = listBody.safeParse(await readBoundedJson(response, MAX_LIST_BYTES, signal))
       if (!response.ok || !parsed.success) throw storeUnavailable('it sent an invalid response')
@@ -62,9 +64,9 @@ export class HostStore implements SegmentStore {
   }
 
   /** Returns when the response begins; its body is not limited. */
-  #send(path: string, init: RequestInit, timeoutMs = CALL_TIMEOUT_MS): Promise<Response> {
+  #send(path: string, init: RequestInit, sentBytes = 0): Promise<Response> {
     const late = (): Error => storeUnavailable('it does not respond in time')
-    return withDeadline({ ms: timeoutMs, late }, async (signal) => {
+    return withDeadline({ ms: this.#timeoutMs(sentBytes), late }, async (signal) => {
       try {
         return await this.#fetch(`http://store/${path}`, { redirect: 'manual', signal, ...init })
       } catch (cause) {

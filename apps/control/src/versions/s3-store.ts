@@ -6,12 +6,14 @@ import { readBounded } from '../http/read-bounded.ts'
 import { retryIdempotent } from '../providers/retry.ts'
 import { checkedBody } from './checked-body.ts'
 import type { S3Settings } from './s3-settings.ts'
-import { type ByteRange, type SegmentFacts, type SegmentStore, storeUnavailable } from './segment-store.ts'
+import {
+  type ByteRange,
+  responseTimeoutMs,
+  type SegmentFacts,
+  type SegmentStore,
+  storeUnavailable,
+} from './segment-store.ts'
 
-/** Until a response begins. */
-const CALL_TIMEOUT_MS = 30_000
-/** Until a segment of 8 MiB is stored, over a slow connection. */
-const PUT_TIMEOUT_MS = 5 * 60 * 1000
 const MAX_LIST_BYTES = 1024 * 1024
 const MAX_KEYS = 1_000
 /** The service is overloaded or fails; the same request may succeed later. */
@@ -28,6 +30,8 @@ export interface S3Dependencies {
   readonly fetch: (request: Request) => Promise<Response>
   readonly sleep: (ms: number) => Promise<void>
   readonly random: () => number
+  /** Default: `responseTimeoutMs`. */
+  readonly timeoutMs?: typeof responseTimeoutMs
 }
 
 /** An error that the same request may not cause again. */
@@ -43,6 +47,7 @@ export class S3Store implements SegmentStore {
   readonly #keyPrefix: string
   readonly #client: AwsClient
   readonly #deps: S3Dependencies
+  readonly #timeoutMs: typeof responseTimeoutMs
 
   constructor(
     { endpoint, region, bucket, prefix }: S3Settings,
@@ -53,6 +58,7 @@ export class S3Store implements SegmentStore {
     this.#keyPrefix = prefix === '' ? '' : `${prefix}/`
     this.#client = new AwsClient({ ...credentials, service: 's3', region })
     this.#deps = deps
+    this.#timeoutMs = deps.timeoutMs ?? responseTimeoutMs
   }
 
   async put(
@@ -74,7 +80,7 @@ export class S3Store implements SegmentStore {
     const response = await this.#send('PUT', key, {
       headers,
       body: checkedBody(body, { sizeBytes, sha256 }),
-      timeoutMs: PUT_TIMEOUT_MS,
+      sentBytes: sizeBytes,
     })
     await response.body?.cancel()
     // 412: another request has stored it meanwhile.
@@ -116,7 +122,7 @@ export class S3Store implements SegmentStore {
     })
     return this.#retry(async () => {
       const response = await this.#send('GET', `?${query.toString()}`)
-      const text = await readBounded(response, MAX_LIST_BYTES, AbortSignal.timeout(CALL_TIMEOUT_MS))
+      const text = await readBounded(response, MAX_LIST_BYTES, AbortSignal.timeout(this.#timeoutMs()))
       this.#check(response)
       if (text?.includes('<ListBucketResult') !== true) throw storeUnavailable('it sent an invalid response')
       return text
@@ -145,7 +151,7 @@ export class S3Store implements SegmentStore {
   /** True when there is no such object; throws when there is no such bucket. */
   async #isMissingKey(response: Response): Promise<boolean> {
     if (response.status !== 404) return false
-    const text = await readBounded(response, MAX_LIST_BYTES, AbortSignal.timeout(CALL_TIMEOUT_MS))
+    const text = await readBounded(response, MAX_LIST_BYTES, AbortSignal.timeout(this.#timeoutMs()))
     if (text?.includes('<Code>NoSuchBucket</Code>') === true) this.#check(response)
     return true
   }
@@ -166,13 +172,14 @@ export class S3Store implements SegmentStore {
     options: {
       readonly headers?: Record<string, string>
       readonly body?: ReadableStream
-      readonly timeoutMs?: number
+      readonly sentBytes?: number
     } = {},
   ): Promise<Response> {
-    const { timeoutMs = CALL_TIMEOUT_MS, ...init } = options
+    const { sentBytes, ...init } = options
     const url = path.startsWith('?') ? `${this.#base}${path}` : `${this.#base}/${this.#keyPrefix}${path}`
-    const late = (): Error => new TransientError('it does not respond')
-    return withDeadline({ ms: timeoutMs, late }, async (signal) => {
+    // Not worth retrying at once: it was given enough time.
+    const late = (): Error => storeUnavailable('it does not respond')
+    return withDeadline({ ms: this.#timeoutMs(sentBytes), late }, async (signal) => {
       const request = await this.#client.sign(url, { method, redirect: 'manual', signal, ...init })
       try {
         return await this.#deps.fetch(request)

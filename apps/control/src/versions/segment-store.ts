@@ -31,6 +31,16 @@ export function storeUnavailable(problem: string, cause?: unknown): SandwireErro
   return new SandwireError('store_unavailable', `Cannot use the store of versions: ${problem}`, { cause })
 }
 
+/** Longest wait for a response without a body to send, in milliseconds. */
+const RESPONSE_MS = 30_000
+/** A slow connection, disk or sandbox takes at least 32 bytes per millisecond. */
+const SLOWEST_BYTES_PER_MS = 32
+
+/** Until a response begins to a request that sends this many bytes. A store that hangs must not look like a save in progress. */
+export function responseTimeoutMs(sentBytes = 0): number {
+  return RESPONSE_MS + sentBytes / SLOWEST_BYTES_PER_MS
+}
+
 /** Key of a segment. `lineage` is the sandbox that made it; forks refer to segments of their parent. */
 export function segmentKey(lineage: string, segment: string): string {
   return `segments/${lineage}/${segment}`
