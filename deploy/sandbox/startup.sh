@@ -31,6 +31,8 @@ fi
 [ -z "${SANDWIRE_OUTPUT_BYTES_PER_SECOND:-}" ] ||
   set -- "$@" --output-bytes-per-second "$SANDWIRE_OUTPUT_BYTES_PER_SECOND"
 chown -R sandboxd:sandboxd "$run"
+# That of processes, and so the same as in other sandboxes.
+umask 022
 
 # When control proxies web requests, it uses certificates of this authority, which is unique to this container.
 authority=/etc/cloudflare/certs/cloudflare-containers-ca.crt

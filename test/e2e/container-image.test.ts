@@ -58,6 +58,7 @@ describe.skipIf(reason !== undefined)('the image of a sandbox', () => {
     for (const set of ['CapEff', 'CapPrm', 'CapInh', 'CapAmb', 'CapBnd'])
       expect([set, ...field(status, set)]).toEqual([set, NONE])
     expect(field(status, 'NoNewPrivs')).toEqual(['1'])
+    expect((await sandbox.run('umask')).stdout).toBe('0022\n')
     const { stdout } = await sandbox.run('su -c id </dev/null || passwd -d root || echo no')
     expect(stdout).toBe('no\n')
   })
