@@ -56,7 +56,7 @@ const SESSIONS_PER_MODE = 4
 
 function readWhole(text: string | undefined, fallback: number): number {
   if (text === undefined) return fallback
-  if (!/^[0-9]{1,9}$/.test(text)) throw new Error(`Cannot use "${text}": expected a whole number`)
+  if (!/^[0-9]{1,10}$/.test(text)) throw new Error(`Cannot use "${text}": expected a whole number`)
   return Number(text)
 }
 
