@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -231,6 +232,20 @@ describe.each(USERS)('sandboxes of a host that $who started', ({ isNobody }) => 
     await client.send('two\n')
     await client.waitFor('got two\n')
     await second.stop()
+  })
+
+  test('are stopped and can be started again after their data folder was renamed', async () => {
+    const renamed = join(folder, 'renamed')
+    {
+      await using host = await startHost(optionsFor(isNobody, ['--keep-sandboxes']))
+      await readShell(sandboxOf(host), 'echo kept > file')
+      await host.stop()
+    }
+    renameSync(data, renamed)
+    await using host = await startHost({ ...optionsFor(isNobody), data: renamed })
+    expect(host.output()).not.toContain('still running')
+    expect(await sandboxesOf(host)).toMatchObject([{ name: 'dev', state: 'stopped' }])
+    expect(await readShell(sandboxOf(host), 'cat file')).toBe('kept\n')
   })
 
   test('contain no secret of the host', async () => {

@@ -174,9 +174,18 @@ class SupervisedSandboxManager implements SandboxManager {
   }
 
   async adopt(): Promise<readonly SandboxStatus[]> {
+    // Their supervisors use sockets and files at paths that this host does not have.
+    const moved = this.#store.list().filter((id) => this.#isElsewhere(id))
+    await Promise.allSettled(moved.map((id) => this.stop(id, 'shutting_down')))
     const running = (await this.list()).filter(({ state }) => state === 'running')
     await Promise.allSettled(running.map(({ id }) => this.claim(id)))
     return running
+  }
+
+  /** True for a sandbox that was started before the data folder was renamed. */
+  #isElsewhere(id: string): boolean {
+    const state = readState(this.#store.filesOf(id).state)
+    return isAlive(state) && state.controlSocket !== this.#store.controlSocketOf(id)
   }
 
   async close({ stop }: { readonly stop: boolean }): Promise<void> {
