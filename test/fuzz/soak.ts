@@ -1,7 +1,7 @@
 // Long runs of stress tests: `npm run soak -- [--disconnects N] [--sprites N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--kept N] [--projects N] [--faults N] [--leaks N] [--trees N] [--runs N] [--seed N]`.
 // Simulates sessions, and versions of files under crashes. Disconnects attachments, also through the fake Sprites API, and compares every byte; kills workerd and the host during transfers; creates and destroys sandboxes;
 // runs file operations while folders are swapped with symlinks that lead outside; kills and freezes processes during operations and
-// compares the state with a model; submits runs of coding agents at once; kills sandboxes, machines and servers while files are saved and restored; repeats requests and reports how the memory of each program grows. 0 skips a stage.
+// compares the state with a model; submits runs of coding agents at once; kills sandboxes, machines and servers while files are saved and restored; repeats requests and reports how the memory of each program grows. 0 skips a stage; if a stage has another number, only those with numbers run.
 
 import { parseArgs } from 'node:util'
 import { simulateVersions } from '../../apps/control/test/support/versions-simulator/versions-simulator.ts'
@@ -317,20 +317,25 @@ async function soakTrees(wanted: number): Promise<void> {
   print(`passed ${wanted} random trees, each made of its base by its diff`)
 }
 
+/** Some stages have a number; the others are skipped. */
+const isNarrowed = Object.entries(values).some(([name, value]) => name !== 'seed' && value !== '0')
+const countOf = (text: string | undefined, fallback: number): number =>
+  readWhole(text, isNarrowed ? 0 : fallback)
+
 const stages = [
-  { run: soakSimulations, count: readWhole(values.simulations, DEFAULT_SIMULATIONS) },
-  { run: soakVersions, count: readWhole(values.versions, DEFAULT_VERSIONS) },
-  { run: soakKept, count: readWhole(values.kept, DEFAULT_KEPT) },
-  { run: soakProjects, count: readWhole(values.projects, DEFAULT_PROJECTS) },
-  { run: soakDisconnects, count: readWhole(values.disconnects, DEFAULT_DISCONNECTS) },
-  { run: soakSprites, count: readWhole(values.sprites, DEFAULT_DISCONNECTS) },
-  { run: soakKills, count: readWhole(values.kills, DEFAULT_KILLS) },
-  { run: soakSandboxes, count: readWhole(values.sandboxes, DEFAULT_SANDBOXES) },
-  { run: soakSwaps, count: readWhole(values.swaps, DEFAULT_SWAPS) },
-  { run: soakFaults, count: readWhole(values.faults, DEFAULT_FAULTS) },
-  { run: soakTrees, count: readWhole(values.trees, DEFAULT_TREES) },
-  { run: soakRuns, count: readWhole(values.runs, DEFAULT_RUNS) },
-  { run: soakLeaks, count: readWhole(values.leaks, DEFAULT_LEAKS) },
+  { run: soakSimulations, count: countOf(values.simulations, DEFAULT_SIMULATIONS) },
+  { run: soakVersions, count: countOf(values.versions, DEFAULT_VERSIONS) },
+  { run: soakKept, count: countOf(values.kept, DEFAULT_KEPT) },
+  { run: soakProjects, count: countOf(values.projects, DEFAULT_PROJECTS) },
+  { run: soakDisconnects, count: countOf(values.disconnects, DEFAULT_DISCONNECTS) },
+  { run: soakSprites, count: countOf(values.sprites, DEFAULT_DISCONNECTS) },
+  { run: soakKills, count: countOf(values.kills, DEFAULT_KILLS) },
+  { run: soakSandboxes, count: countOf(values.sandboxes, DEFAULT_SANDBOXES) },
+  { run: soakSwaps, count: countOf(values.swaps, DEFAULT_SWAPS) },
+  { run: soakFaults, count: countOf(values.faults, DEFAULT_FAULTS) },
+  { run: soakTrees, count: countOf(values.trees, DEFAULT_TREES) },
+  { run: soakRuns, count: countOf(values.runs, DEFAULT_RUNS) },
+  { run: soakLeaks, count: countOf(values.leaks, DEFAULT_LEAKS) },
 ]
 print(`seed ${firstSeed}`)
 for (const { run, count } of stages.filter((stage) => stage.count > 0))

@@ -6,14 +6,19 @@ import { mintToken, TestUser, USERS_ENV } from '../e2e/support/test-user.ts'
 export const OPERATIONS = ['create', 'start', 'stop', 'destroy', 'share', 'revoke'] as const
 export type Operation = (typeof OPERATIONS)[number]
 
-/** What happens to a process. `freeze_host_kill_workerd`: control restarts while the host cannot answer it. */
+/**
+ * What happens to processes. `kill_all`: as when the machine loses power. `freeze_host_kill_workerd`: control restarts while the
+ * host cannot answer it.
+ */
 export const FAULTS = [
   'kill_workerd',
   'kill_host',
   'kill_supervisor',
   'kill_sandboxd',
+  'kill_all',
   'freeze_host',
   'freeze_workerd',
+  'freeze_supervisor',
   'freeze_sandboxd',
   'freeze_host_kill_workerd',
 ] as const
@@ -302,10 +307,15 @@ export class StateTruth implements AsyncDisposable {
         return signal(supervisor(), 'SIGKILL')
       case 'kill_sandboxd':
         return signal(sandboxd(), 'SIGKILL')
+      case 'kill_all':
+        for (const pid of [this.#deployment.workerd, supervisor(), sandboxd()]) signal(pid, 'SIGKILL')
+        return this.#deployment.killHost()
       case 'freeze_host':
         return freeze(host.pid)
       case 'freeze_workerd':
         return freeze(this.#deployment.workerd)
+      case 'freeze_supervisor':
+        return freeze(supervisor())
       case 'freeze_sandboxd':
         return freeze(sandboxd())
       case 'freeze_host_kill_workerd': {
