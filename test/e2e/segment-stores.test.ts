@@ -37,10 +37,13 @@ describeSegmentStore('in a folder of the host', async () => {
 
 test('the folder of a host that takes a segment and never answers is given up', async () => {
   const signals: AbortSignal[] = []
-  const store = new HostStore((_, { signal }) => {
-    if (signal !== null && signal !== undefined) signals.push(signal)
-    return new Promise(() => undefined)
-  }, () => 10)
+  const store = new HostStore(
+    (_, { signal }) => {
+      if (signal !== null && signal !== undefined) signals.push(signal)
+      return new Promise(() => undefined)
+    },
+    () => 10,
+  )
   const facts = { sizeBytes: 1, sha256: '0'.repeat(64) }
   expect(await rejectionOf(store.put('segments/a1/b1', Buffer.from('a'), facts))).toMatchObject({
     code: 'store_unavailable',
@@ -64,6 +67,27 @@ describeSegmentStore('in an S3-compatible service', async () => {
 
 describe('the store in an S3-compatible service', () => {
   const facts = { sizeBytes: 4, sha256: new Bun.CryptoHasher('sha256').update('same').digest('hex') }
+
+  test('gives up a service that never answers, and does not ask again', async () => {
+    let requests = 0
+    using silent = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: () => {
+        requests += 1
+        return new Promise<Response>(() => undefined)
+      },
+    })
+    const endpoint = `http://127.0.0.1:${silent.port}`
+    await using store = await StoreInWorkerd.open({
+      bindings: { SETTINGS: { ...S3_SETTINGS, ...S3_KEYS, endpoint, timeoutMs: 200 } },
+      ...LOCAL_NETWORK,
+    })
+    expect(await rejectionOf(store.put('segments/a1/b1', Buffer.from('same'), facts))).toMatchObject({
+      code: 'store_unavailable',
+    })
+    expect(requests).toBe(1)
+  })
 
   test('says what to check when access is refused or the bucket is missing', async () => {
     await using server = await startS3(S3_SETTINGS.bucket)

@@ -8,6 +8,7 @@ function openStore({ FILES, S3, SETTINGS }) {
     fetch: (request) => S3.fetch(request),
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     random: () => 0,
+    ...(SETTINGS.timeoutMs === undefined ? {} : { timeoutMs: () => SETTINGS.timeoutMs }),
   })
 }
 
