@@ -7,7 +7,7 @@ import { installPeers } from './install-peers.ts'
 import { describeMachine } from './machine.ts'
 import { insertFigures, renderRow, type RowResult } from './report.ts'
 import { type Competitor, isAbsent, type Row } from './row.ts'
-import { runEnd, runStart } from './rows/agents.ts'
+import { gatewayDelay, runEnd, runEvents, runMemory, runStart } from './rows/agents.ts'
 import { command } from './rows/command.ts'
 import { completePipe, completePty } from './rows/completeness.ts'
 import { connect } from './rows/connect.ts'
@@ -82,6 +82,9 @@ const ROWS: readonly Row[] = [
   search,
   runStart,
   runEnd,
+  gatewayDelay,
+  runEvents,
+  runMemory,
   conversationRelay,
   conversationPaint,
   idleConversations,
