@@ -96,7 +96,7 @@ describe('/ws/claude-stream', () => {
         disallowedTools: ['WebFetch'],
         maxThinkingTokens: 1000,
       },
-      limits: { maxTurns: 7 },
+      limits: { maxTurns: 7, wallClockMs: 24 * 3_600_000 },
     })
     expect(JSON.stringify(agentOf(run).start)).not.toContain('sk-ant-test')
   })

@@ -27,7 +27,7 @@ const MAX_END_MS = 30_000
 const POLL_MS = 250
 
 export interface ClaudeStreamDependencies extends AttachDependencies {
-  readonly config: Pick<Config, 'runs'>
+  readonly config: Pick<Config, 'runs' | 'conversations'>
   readonly ceilings: Ceilings
   readonly grants: Pick<GatewayGrants, 'check'>
   readonly nowMs: () => number
@@ -151,6 +151,8 @@ class ClaudeSessions {
       model,
       permission: 'ask',
       limits,
+      // People come back to a session as to a conversation.
+      wallClockSeconds: config.conversations.agentHours * 3_600,
       interactive: true,
       stream: { ...options, ...more },
     })

@@ -32,6 +32,8 @@ export interface RunOrder {
   readonly hosts?: readonly string[] | undefined
   readonly purpose?: RunRequest['purpose']
   readonly stream?: RunRequest['stream']
+  /** The server's own time limit, in place of that of runs. */
+  readonly wallClockSeconds?: number
 }
 
 export interface CreateRunDependencies {
@@ -111,7 +113,10 @@ function completeRequest(order: RunOrder, settings: RunSettings, ceilings: Ceili
     agent,
     ...(model === undefined ? {} : { model }),
     permission: order.permission ?? 'auto',
-    limits: limitsOf(order.limits, settings),
+    limits: {
+      ...limitsOf(order.limits, settings),
+      ...(order.wallClockSeconds === undefined ? {} : { wallClockSeconds: order.wallClockSeconds }),
+    },
     network,
     // A sandbox that existed before stays, unless its owner says otherwise.
     keep: order.keep ?? source.kind === 'sandbox',

@@ -102,7 +102,9 @@ export class RunSandboxClient implements RunSandbox {
   async hold(message: string): Promise<void> {
     const { store } = this.#deps
     const { id, request, turns = [], presents = [] } = this.#record
-    if (!request.keep || turns.some((turn) => turn.message === message)) return
+    // Messages of a session of `/ws/claude-stream` do not pass here, so that there is none to go back to.
+    const isKept = request.keep && request.stream === undefined
+    if (!isKept || turns.some((turn) => turn.message === message)) return
     const waitMs = message === TASK ? HOLD_AT_START_MS : HOLD_MS
     const kept = keptVersions({ turns, presents })
     const held = unwrap(await this.#sandbox.holdVersion({ holder: id, kept, waitMs }))
