@@ -327,6 +327,8 @@ describe('a conversation', () => {
     )
     const codes = browser.ofType('error').map(({ code }) => code)
     expect(new Set(codes)).toEqual(new Set(['rate_limited']))
+    // A refusal names the message.
+    expect(browser.ofType('error').filter(({ id }) => id === undefined)).toEqual([])
     // The first one started the agent, which has not begun, so that the others wait.
     expect([100, 101]).toContain(browser.ofType('message_ack').length)
     expect(browser.ofType('user_message').length).toBe(browser.ofType('message_ack').length)

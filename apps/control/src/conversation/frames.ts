@@ -130,6 +130,12 @@ export function decodeClientFrame(text: string): ClientFrame | undefined {
   return undefined
 }
 
+/** The id of the message in a frame: a refusal names it, so that its sender does not wait for an answer. */
+export function messageIdOf(data: string | ArrayBuffer): string | undefined {
+  const frame = typeof data === 'string' ? decodeClientFrame(data) : undefined
+  return frame?.type === 'message' || frame?.type === 'start' ? frame.id : undefined
+}
+
 /** JSON of the agent that is passed on. */
 export type OpaqueJson = Readonly<Record<string, unknown>>
 

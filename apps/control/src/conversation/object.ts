@@ -198,14 +198,13 @@ export class ConversationObject extends DurableObject<Env> {
   }
 
   override async webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
-    if (!this.#sockets.admits(socket)) return
+    if (!this.#sockets.admits(socket, data)) return
     await this.#frames.run('frames', async () => {
       const caller = await this.#sockets.callerOf(socket)
       if (caller === undefined || this.#store.read() === undefined) return
       const outcome = await this.#run(() => this.#received(caller, data))
       if (outcome.ok) return
-      const { code, message } = outcome
-      this.#sockets.send(caller.socket, { type: 'error', code, message })
+      this.#sockets.refuse(caller.socket, outcome, data)
     })
     await this.#sockets.drained
   }

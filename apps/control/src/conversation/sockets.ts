@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Buckets } from '../http/buckets.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import { callFields } from '../sandbox/pass-through.ts'
-import type { ConversationEntry, LiveFrame } from './frames.ts'
+import { type ConversationEntry, type LiveFrame, messageIdOf } from './frames.ts'
 import type { ConversationRecord } from './record.ts'
 import type { ConversationState } from './state.ts'
 import type { ConversationStore } from './store.ts'
@@ -58,14 +58,14 @@ export class ConversationSockets {
   }
 
   /** False for a frame that is not looked at, because its account sends more than people do. If that goes on, the socket is closed. */
-  admits(socket: WebSocket): boolean {
+  admits(socket: WebSocket, data: string | ArrayBuffer): boolean {
     const { accepted, refused, nowMs } = this.#deps
     const attachment = attachmentOf(socket)
     if (attachment === undefined) return false
     const { call, socket: name } = attachment
     if (accepted.take(call.identity, nowMs())) return true
     if (refused.take(call.identity, nowMs()))
-      this.send(name, { type: 'error', code: 'rate_limited', message: 'Too many frames; send it later' })
+      this.refuse(name, { code: 'rate_limited', message: 'Too many frames; send it later' }, data)
     else close(socket, ERRORS.rate_limited.close, 'rate_limited')
     return false
   }
@@ -166,6 +166,16 @@ export class ConversationSockets {
 
   send(name: string, frame: LiveFrame): void {
     this.#send(() => this.#deps.ctx.getWebSockets(name), [JSON.stringify(frame)])
+  }
+
+  /** Says that a frame was refused. */
+  refuse(
+    name: string,
+    { code, message }: { readonly code: string; readonly message: string },
+    data: string | ArrayBuffer,
+  ): void {
+    const id = messageIdOf(data)
+    this.send(name, { type: 'error', code, message, ...(id === undefined ? {} : { id }) })
   }
 
   /** Resolves when everything so far was sent. */

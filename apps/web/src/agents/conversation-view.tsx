@@ -1,11 +1,11 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, Suspense, useEffect, useMemo, useState } from 'react'
-import { deleteConversation, restoreConversation, type RestoreTarget } from '../api/conversations.ts'
+import { restoreConversation, type RestoreTarget } from '../api/conversations.ts'
 import type { View } from '../layout/layout.ts'
 import { Confirm } from '../shell/dialog.tsx'
 import { lazyPart } from '../parts/lazy-part.tsx'
-import { IconButton } from '../shell/icon.tsx'
 import { useParts } from '../state/context.ts'
+import { useIsOwner } from '../state/rights.ts'
 import { agentTexts } from '../texts/agents.ts'
 import type { AgentChannel } from './agent-channel.ts'
 import { AllowedTools } from './allowed-tools.tsx'
@@ -13,8 +13,7 @@ import type { ChangesSince } from './conversation-changes.tsx'
 import { ConversationComposer } from './conversation-composer.tsx'
 import { ConversationFeed } from './conversation-feed.ts'
 import type { RestorePoints } from './conversation-frames.ts'
-import { NotifyButton } from './notify-button.tsx'
-import { openAgentTerminal } from './open-agent.ts'
+import { ConversationHead, useIsShared } from './conversation-head.tsx'
 import { formatComments, type LineComment } from './patch-files.ts'
 import { TodoList } from './todo-list.tsx'
 import type { TranscriptState } from './transcript.ts'
@@ -26,71 +25,6 @@ const { conversation: texts, run: runTexts, diff: diffTexts } = agentTexts
 const ConversationChanges = lazyPart(
   async () => (await import('./conversation-changes.tsx')).ConversationChanges,
 )
-
-function ConversationHead({ feed }: { readonly feed: ConversationFeed }): ReactElement {
-  const { workbench, agents } = useParts()
-  const record = useStore(feed.record)
-  const { conversation, isOnline } = useStore(feed.state)
-  const [isAsking, setAsking] = useState(false)
-  const state = conversation?.state ?? record?.state ?? 'idle'
-  const isWorking = state === 'working' || state === 'starting' || state === 'awaiting'
-  const remove = async (id: string): Promise<void> => {
-    await workbench.attempt(texts.cannotRemove, () => deleteConversation(id))
-    await feed.read()
-    await agents.refresh()
-  }
-  return (
-    <header className="run-head">
-      <span className={`run-state ${state}`} role="status">
-        {!isOnline && conversation !== undefined
-          ? texts.offline
-          : conversation?.isBlocked === true
-            ? texts.blocked
-            : texts.states[state]}
-      </span>
-      {record !== undefined && (
-        <span className="dim">
-          {agentTexts.run.spent(agentTexts.spend(record.usage.costUsd), agentTexts.spend(record.budgetUsd))}
-        </span>
-      )}
-      <span className="run-space" />
-      <NotifyButton />
-      {record !== undefined && (
-        <IconButton
-          icon="terminal"
-          label={agentTexts.run.openTerminal}
-          onClick={() =>
-            void openAgentTerminal(workbench, record.sandbox, (run) => run.startsWith(`${record.id}-`))
-          }
-        />
-      )}
-      {isWorking && (
-        <IconButton
-          icon="stop"
-          label={texts.stop}
-          isDisabled={!isOnline}
-          onClick={() => feed.transmit({ type: 'interrupt' })}
-        />
-      )}
-      {record !== undefined && (
-        <IconButton icon="trash" label={texts.remove} onClick={() => setAsking(true)} />
-      )}
-      {isAsking && record !== undefined && (
-        <Confirm
-          title={texts.removeQuestion}
-          yes={texts.remove}
-          isDangerous
-          onAnswer={(isYes) => {
-            setAsking(false)
-            if (isYes) void remove(record.id)
-          }}
-        >
-          <p>{texts.removeText}</p>
-        </Confirm>
-      )}
-    </header>
-  )
-}
 
 /** The messages before which files were saved, oldest first. */
 function changesSince({ chunks }: TranscriptState, { versions }: RestorePoints): readonly ChangesSince[] {
@@ -124,6 +58,7 @@ export function ConversationView({
   const transcript = useStore(feed.transcript)
   const { isComplete, isOnline, files, conversation, points } = useStore(feed.state)
   const record = useStore(feed.record)
+  const isShared = useIsShared(record)
   const [restoring, setRestoring] = useState<RestoreTarget>()
   const [shown, setShown] = useState<'transcript' | 'changes'>('transcript')
   const [comments, setComments] = useState<readonly LineComment[]>([])
@@ -139,7 +74,8 @@ export function ConversationView({
     [feed, workbench],
   )
   // While the agent works, a restore is refused.
-  const canRestore = isOnline && conversation?.state === 'idle'
+  const isOwner = useIsOwner(record?.sandbox ?? '')
+  const canRestore = isOwner && isOnline && conversation?.state === 'idle'
   const { lastRestore } = transcript
   const restorable = useMemo<Restorable>(
     () => ({
@@ -162,14 +98,16 @@ export function ConversationView({
         tools={conversation?.allowedTools ?? []}
         forget={(toolName) => void feed.transmit({ type: 'forget_tool', toolName })}
       />
-      <div className="run-tabs" role="group" aria-label={texts.views}>
-        <button type="button" aria-pressed={shown === 'transcript'} onClick={() => setShown('transcript')}>
-          {runTexts.transcript}
-        </button>
-        <button type="button" aria-pressed={shown === 'changes'} onClick={() => setShown('changes')}>
-          {runTexts.diff}
-        </button>
-      </div>
+      {!isShared && (
+        <div className="run-tabs" role="group" aria-label={texts.views}>
+          <button type="button" aria-pressed={shown === 'transcript'} onClick={() => setShown('transcript')}>
+            {runTexts.transcript}
+          </button>
+          <button type="button" aria-pressed={shown === 'changes'} onClick={() => setShown('changes')}>
+            {runTexts.diff}
+          </button>
+        </div>
+      )}
       {shown === 'transcript' ? (
         <>
           <TodoList todo={transcript.todo} active={transcript.active} />

@@ -1,4 +1,4 @@
-import type { Conversation } from '../api/conversations.ts'
+import { type Conversation, isConversationId } from '../api/conversations.ts'
 import type { Run } from '../api/runs.ts'
 import { listSessions } from '../api/sessions.ts'
 import { displayTitle } from '../files/display-name.ts'
@@ -57,6 +57,16 @@ export async function openAgentTerminal(
     if (newest === undefined) openTerminal(workbench, sandbox)
     else joinSession(workbench, newest.sandbox, newest.id)
   })
+}
+
+/** Opens the conversation that a share link was for; false when it was for something else. */
+export function openSharedConversation(
+  workbench: Workbench,
+  { sandbox, session }: { readonly sandbox: string; readonly session: string | null },
+): boolean {
+  if (session === null || !isConversationId(session)) return false
+  openConversation(workbench, { id: session, sandbox, title: '' })
+  return true
 }
 
 export function openItem(workbench: Workbench, item: AgentItem): void {

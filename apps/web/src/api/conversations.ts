@@ -1,3 +1,4 @@
+import { listHeldGrants } from './grants.ts'
 import { request, requestJson } from './request.ts'
 
 /** What the agent of a conversation is doing. `idle`: it takes a message. */
@@ -40,11 +41,26 @@ function urlOf(conversation: string, tail = ''): string {
   return `/api/conversations/${encodeURIComponent(conversation)}${tail}`
 }
 
+/** Shared conversations in the list. */
+const MAX_SHARED = 20
+
+/** Distinguishes the id of a conversation from those of sessions and runs. */
+export function isConversationId(id: string): boolean {
+  return /^[0-9a-z]{32}__/.test(id)
+}
+
+/** The conversations of the account, and those that others share with it. */
 export async function listConversations(): Promise<readonly Conversation[]> {
-  const { conversations } = await requestJson<{ conversations: readonly Conversation[] }>(
-    '/api/conversations',
+  const [{ conversations }, grants] = await Promise.all([
+    requestJson<{ conversations: readonly Conversation[] }>('/api/conversations'),
+    listHeldGrants(),
+  ])
+  const own = new Set(conversations.map(({ id }) => id))
+  const shared = grants.flatMap(({ session }) =>
+    session !== null && isConversationId(session) && !own.has(session) ? [session] : [],
   )
-  return conversations
+  const found = await Promise.allSettled([...new Set(shared)].slice(0, MAX_SHARED).map(readConversation))
+  return [...conversations, ...found.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))]
 }
 
 export function readConversation(conversation: string): Promise<Conversation> {

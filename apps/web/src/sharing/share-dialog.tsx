@@ -1,4 +1,4 @@
-import { printable, type TerminalController, useStore } from '@sandwire/react'
+import { printable } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useId, useState } from 'react'
 import {
   type CreatedGrant,
@@ -19,7 +19,6 @@ import {
   type Participant,
   participantActivity,
   participantName,
-  participantsOf,
 } from './participants.ts'
 
 const LIFETIMES = [
@@ -28,6 +27,7 @@ const LIFETIMES = [
   { seconds: 7 * 24 * 60 * 60, label: sharingTexts.lifetimes.week },
 ] as const
 
+const NOBODY: readonly Participant[] = []
 const ROLES: readonly GrantRole[] = ['viewer', 'collaborator']
 
 /** Poll interval while the dialog is open: a link may be used at any moment. */
@@ -37,16 +37,21 @@ function holderName(name: string | null): string {
   return name === null ? sharingTexts.unknownUser : markedName(parseName(printable(name)))
 }
 
-/** Creates share links for a terminal, and lists participants and grants. */
+/** Creates share links for a terminal or conversation, and lists participants and grants. */
 export function ShareDialog({
+  title = sharingTexts.title,
+  roles = sharingTexts.roles,
   sandbox,
   session,
-  controller,
+  participants = NOBODY,
   onClose,
 }: {
+  readonly title?: string
+  readonly roles?: Readonly<Record<GrantRole, { readonly label: string; readonly hint: string }>>
   readonly sandbox: string
+  /** Of a conversation: its id. */
   readonly session: string
-  readonly controller: TerminalController
+  readonly participants?: readonly Participant[]
   readonly onClose: () => void
 }): ReactElement {
   const { workbench } = useParts()
@@ -69,7 +74,6 @@ export function ShareDialog({
       setGrants((old) => (old.kind === 'ready' ? old : { kind: 'failed', message: messageOf(caught) }))
     }
   }, [sandbox, session])
-  const participants = participantsOf(useStore(controller.state))
   const present = participants.length
   useEffect(() => {
     void refresh()
@@ -94,15 +98,15 @@ export function ShareDialog({
   }
 
   return (
-    <Dialog title={sharingTexts.title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose}>
       <fieldset className="choices">
         <legend>{sharingTexts.access}</legend>
         {ROLES.map((choice) => (
           <label key={choice} className="choice">
             <input type="radio" name={roleName} checked={role === choice} onChange={() => setRole(choice)} />
             <span>
-              <strong>{sharingTexts.roles[choice].label}</strong>
-              <small>{sharingTexts.roles[choice].hint}</small>
+              <strong>{roles[choice].label}</strong>
+              <small>{roles[choice].hint}</small>
             </span>
           </label>
         ))}
@@ -126,7 +130,7 @@ export function ShareDialog({
         </button>
       </div>
       {created?.link !== undefined && <CreatedLink link={created.link} />}
-      <PresentRows participants={participants} />
+      {participants.length > 0 && <PresentRows participants={participants} />}
       <GrantRows grants={grants} onRevoke={(...choice) => void revoke(...choice)} />
     </Dialog>
   )

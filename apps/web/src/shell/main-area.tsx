@@ -8,6 +8,7 @@ import { useCanWork } from '../state/rights.ts'
 import { TerminalPane } from '../terminals/terminal-pane.tsx'
 import { shellTexts } from '../texts/shell.ts'
 import { closePane } from './close-views.ts'
+import { openSharedConversation } from '../agents/open-agent.ts'
 import { openSharedTarget, openTerminal, takeOpenTarget } from './open-terminal.ts'
 import { Panes } from './panes.tsx'
 import { TabBar } from './tab-bar.tsx'
@@ -94,8 +95,9 @@ export function MainArea(): ReactElement {
     if (hasBegun.current) return
     hasBegun.current = true
     const arrival = takeOpenTarget(sessionStorage)
-    if (arrival !== undefined) openSharedTarget(workbench, arrival)
-    else if (workbench.layout.get().tabs.length === 0 && hasSandbox) openTerminal(workbench)
+    if (arrival !== undefined) {
+      if (!openSharedConversation(workbench, arrival)) openSharedTarget(workbench, arrival)
+    } else if (workbench.layout.get().tabs.length === 0 && hasSandbox) openTerminal(workbench)
   }, [workbench, hasSandbox])
   return (
     <main className="main-area">

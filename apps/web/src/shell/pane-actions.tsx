@@ -2,6 +2,7 @@ import { createStore } from '@sandwire/client'
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useState } from 'react'
 import { activeTab } from '../layout/layout.ts'
+import { participantsOf } from '../sharing/participants.ts'
 import { ShareDialog } from '../sharing/share-dialog.tsx'
 import { useParts } from '../state/context.ts'
 import { useCanWork, useIsOwner } from '../state/rights.ts'
@@ -57,7 +58,7 @@ export function PaneActions(): ReactElement {
         <ShareDialog
           sandbox={view.sandbox}
           session={shared}
-          controller={controller}
+          participants={participantsOf(controller.state.get())}
           onClose={() => setShared(undefined)}
         />
       )}

@@ -109,6 +109,15 @@ export const agentTexts = {
     offline: 'Offline. Reconnecting…',
     blocked: 'Waiting for another agent in this sandbox',
     stop: 'Stop the agent',
+    share: 'Share the conversation',
+    shareTitle: 'Share this conversation',
+    roles: {
+      viewer: { label: 'View only', hint: 'They see this conversation. They cannot send or answer.' },
+      collaborator: {
+        label: 'Can send and answer',
+        hint: 'They can tell the agent what to do, so they can reach every file and process in this sandbox.',
+      },
+    },
     remove: 'Delete the conversation',
     removeQuestion: 'Delete this conversation?',
     removeText: 'Its messages are deleted, and its sandbox if it was made for the conversation.',

@@ -103,6 +103,7 @@ export const sandboxTexts = {
   received: {
     title: 'Shared with you',
     session: 'Session',
+    conversation: 'Conversation',
     sandbox: 'Sandbox',
     from: (owner: string, access: string, expires: string) =>
       `from ${owner} · ${access} · expires ${expires}`,

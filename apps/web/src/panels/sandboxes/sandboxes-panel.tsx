@@ -1,5 +1,7 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useCallback, useEffect, useState } from 'react'
+import { openSharedConversation } from '../../agents/open-agent.ts'
+import { isConversationId } from '../../api/conversations.ts'
 import { type HeldGrant, leaveGrant, listHeldGrants } from '../../api/grants.ts'
 import { formatRelativeTime } from '../../shell/format-time.ts'
 import { IconButton } from '../../shell/icon.tsx'
@@ -79,6 +81,17 @@ export function SandboxesPanel(): ReactElement {
 
 const { received: texts } = sandboxTexts
 
+function nameOf({
+  session,
+  sandboxName,
+}: {
+  readonly session: string | null
+  readonly sandboxName: string | undefined
+}): string {
+  if (session === null) return sandboxName ?? texts.sandbox
+  return isConversationId(session) ? texts.conversation : texts.session
+}
+
 /** Sessions that others share with the user. Whole sandboxes are in the list of sandboxes. */
 function SharedRows(): ReactElement | null {
   const { workbench } = useParts()
@@ -108,13 +121,12 @@ function SharedRows(): ReactElement | null {
               className="row-main"
               onClick={() => {
                 if (session === null) workbench.choose(sandbox)
+                else if (openSharedConversation(workbench, { sandbox, session })) return
                 else joinSession(workbench, sandbox, session)
               }}
             >
               <span className="row-text">
-                <span className="row-name">
-                  {session === null ? (sandboxName ?? texts.sandbox) : texts.session}
-                </span>
+                <span className="row-name">{nameOf({ session, sandboxName })}</span>
                 <small>
                   {texts.from(
                     owner,
@@ -126,7 +138,7 @@ function SharedRows(): ReactElement | null {
             </button>
             <IconButton
               icon="close"
-              label={texts.leave(session === null ? (sandboxName ?? texts.sandbox) : texts.session, owner)}
+              label={texts.leave(nameOf({ session, sandboxName }), owner)}
               onClick={() => void leave(grant)}
             />
           </li>
