@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DAEMON_MEMORY } from '../../apps/host/src/isolation/system-tools.ts'
 import type { EngineCommand, EngineResult } from '../programs/version-engine.ts'
 
 const PROGRAM = join(import.meta.dir, '../programs/version-engine.ts')
@@ -24,6 +25,7 @@ export class VersionEngine implements AsyncDisposable {
       stdin: 'pipe',
       stdout: 'pipe',
       stderr: 'inherit',
+      env: { ...process.env, ...DAEMON_MEMORY },
     })
     this.#output = this.#child.stdout[Symbol.asyncIterator]()
   }
