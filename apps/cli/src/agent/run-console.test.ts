@@ -83,6 +83,19 @@ test('a request that another user answered is no longer pending', () => {
   expect(run.keys('y\r', 0)).toContainEqual({ type: 'message', text: 'y' })
 })
 
+test('a run that waits for a message waits no longer once a turn begins', () => {
+  const run = new RunConsole()
+  const waits = (requestId: string) =>
+    run.event(
+      entry({ type: 'awaiting_input', prompt: 'Next?', requestId, kind: 'message', deadlineMs: null }),
+    )
+  waits('m1')
+  run.event(entry({ type: 'status', status: 'state', state: 'turn' }))
+  expect(run.statusLine(80)).not.toContain('waiting for you')
+  waits('m2')
+  expect(run.statusLine(80)).toContain('1 waiting for you')
+})
+
 test('Ctrl-C interrupts, twice aborts, and Ctrl+] leaves', () => {
   const run = new RunConsole()
   expect(run.keys('\u0003', 1_000)).toEqual([{ type: 'interrupt' }])

@@ -76,6 +76,10 @@ export class RunConsole {
     else if (event.type === 'status' && event.status === 'state') {
       this.#state = event.state === 'turn' ? 'working' : event.state
       this.#hasStateEvent = true
+      // It waited for a message, which it has now.
+      if (event.state === 'turn')
+        for (const { requestId, kind } of this.#pending.values())
+          if (kind === 'message') this.#pending.delete(requestId)
     } else if (event.type === 'status' && event.status === 'approval') this.#remove(event.requestId)
     if (event.type === 'awaiting_input') {
       this.#pending.set(event.requestId, event)
