@@ -73,6 +73,18 @@ test('applies a patch completely or not at all', () => {
   expect(readFileSync(at('tracked'), 'utf8')).toBe('two\n')
 })
 
+test('applies a patch to the bytes that were sent, whatever filters and line endings the repository has', () => {
+  writeFileSync(at('.gitattributes'), 'tracked filter=shout\n')
+  git('config', 'filter.shout.clean', 'tr a-z A-Z')
+  git('config', 'core.autocrlf', 'true')
+  const changed = (name: string, line: string): string =>
+    `diff --git a/${name} b/${name}\n--- a/${name}\n+++ b/${name}\n@@ -1 +1 @@\n-${line}\n+two\n`
+  WorkTree.find(folder).apply(
+    new TextEncoder().encode(changed('inner/deep', 'deep') + changed('tracked', 'one')),
+  )
+  expect(['tracked', 'inner/deep'].map((name) => readFileSync(at(name), 'utf8'))).toEqual(['two\n', 'two\n'])
+})
+
 test('a folder without a repository has no work tree', () => {
   expect(() => WorkTree.find('/')).toThrow('not in a git work tree')
 })

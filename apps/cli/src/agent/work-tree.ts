@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathFromBytes, SandwireError } from '@sandwire/protocol'
@@ -7,6 +7,9 @@ import { joinLocalPath, type LocalEntry, statLocal, toLocalPath } from '../copy/
 
 /** Mode of a submodule in a tree. */
 const GITLINK = '160000'
+
+/** Has precedence over every `.gitattributes`. */
+const PLAIN_ATTRIBUTES = '* !text !eol !crlf !ident !filter !working-tree-encoding !whitespace\n'
 
 interface GitResult {
   readonly code: number
@@ -137,10 +140,23 @@ export class WorkTree {
     }
   }
 
-  /** Applies a patch to the files, all of it or nothing. */
+  /**
+   * Applies a patch to the files, all of it or nothing. A git directory of its own keeps filters and line endings of the
+   * repository out of it, because the patch is one of the bytes that were sent.
+   */
   apply(patch: Uint8Array): void {
-    const args = ['apply', '--binary', '--whitespace=nowarn', '-']
-    checked(git(this.root, args, { input: patch }), 'apply the changes')
+    const scratch = mkdtempSync(path.join(tmpdir(), 'sbx-agent-'))
+    try {
+      checked(git(scratch, ['init', '--quiet', '--template=']), 'apply the changes')
+      const gitDir = path.join(scratch, '.git')
+      mkdirSync(path.join(gitDir, 'info'), { recursive: true })
+      writeFileSync(path.join(gitDir, 'info', 'attributes'), PLAIN_ATTRIBUTES)
+      const env = { GIT_DIR: gitDir, GIT_WORK_TREE: this.root }
+      const args = ['-c', 'core.autocrlf=false', 'apply', '--binary', '--whitespace=nowarn', '-']
+      checked(git(this.root, args, { input: patch, env }), 'apply the changes')
+    } finally {
+      rmSync(scratch, { recursive: true, force: true })
+    }
   }
 
   /** Summary of a patch, one line per file. */
