@@ -2,7 +2,6 @@ import { useStore } from '@sandwire/react'
 import { type ReactElement, Suspense, useEffect, useMemo, useState } from 'react'
 import { restoreConversation, type RestoreTarget } from '../api/conversations.ts'
 import type { View } from '../layout/layout.ts'
-import { Confirm } from '../shell/dialog.tsx'
 import { lazyPart } from '../parts/lazy-part.tsx'
 import { useParts } from '../state/context.ts'
 import { useIsOwner } from '../state/rights.ts'
@@ -15,6 +14,7 @@ import { ConversationFeed } from './conversation-feed.ts'
 import type { RestorePoints } from './conversation-frames.ts'
 import { ConversationHead, useIsShared } from './conversation-head.tsx'
 import { formatComments, type LineComment } from './patch-files.ts'
+import { RestoreConfirm } from './restore-files.tsx'
 import { TodoList } from './todo-list.tsx'
 import type { TranscriptState } from './transcript.ts'
 import { excerptOf, type Restorable, TranscriptView } from './transcript-view.tsx'
@@ -134,18 +134,14 @@ export function ConversationView({
       {filesText !== undefined && <p className="note">{filesText}</p>}
       <ConversationComposer feed={feed} />
       {restoring !== undefined && (
-        <Confirm
-          title={'undo' in restoring ? texts.undoQuestion : texts.restoreQuestion}
-          yes={texts.restore}
-          isDangerous
+        <RestoreConfirm
+          target={restoring}
           onAnswer={(isYes) => {
             setRestoring(undefined)
             if (isYes)
               void workbench.attempt(texts.cannotRestore, () => restoreConversation(feed.id, restoring))
           }}
-        >
-          <p>{texts.restoreText}</p>
-        </Confirm>
+        />
       )}
     </div>
   )

@@ -1,20 +1,31 @@
 import { useStore } from '@sandwire/react'
 import { type ReactElement, useEffect, useMemo, useState } from 'react'
-import { answerRequest, deleteRun, type Run, stopRun } from '../api/runs.ts'
+import type { RestoreTarget } from '../api/conversations.ts'
+import {
+  answerRequest,
+  deleteRun,
+  readRestorePoints,
+  restoreRun,
+  type Run,
+  type RunRestorePoints,
+  stopRun,
+} from '../api/runs.ts'
 import type { View } from '../layout/layout.ts'
 import { Confirm } from '../shell/dialog.tsx'
 import { IconButton } from '../shell/icon.tsx'
 import { useParts } from '../state/context.ts'
+import { useIsOwner } from '../state/rights.ts'
 import { agentTexts } from '../texts/agents.ts'
 import type { AgentChannel } from './agent-channel.ts'
 import { Composer } from './composer.tsx'
 import { NewAgentDialog } from './new-agent-dialog.tsx'
 import { NotifyButton } from './notify-button.tsx'
 import { openAgentTerminal } from './open-agent.ts'
+import { RestoreConfirm } from './restore-files.tsx'
 import { RunDiff } from './run-diff.tsx'
 import { RunFeed } from './run-feed.ts'
 import { TodoList } from './todo-list.tsx'
-import { TranscriptView } from './transcript-view.tsx'
+import { type Restorable, TranscriptView } from './transcript-view.tsx'
 
 const { run: texts } = agentTexts
 
@@ -77,6 +88,32 @@ function RunHead({ run, refresh }: { readonly run: Run; readonly refresh: () => 
   )
 }
 
+/** Messages of a run before which the files were saved. */
+function messagesOf(points: RunRestorePoints | undefined): ReadonlySet<string> {
+  return new Set(points?.turns.flatMap(({ message, version }) => (version === null ? [] : [message])))
+}
+
+/** The files to which the owner of the sandbox can restore, once the run has ended. */
+function useRestorePoints(run: Run | undefined) {
+  const [points, setPoints] = useState<RunRestorePoints>()
+  const mayRestore = useIsOwner(run?.sandbox ?? '') && run?.state === 'ended'
+  const id = run?.id
+  useEffect(() => {
+    let isCurrent = true
+    setPoints(undefined)
+    // Without them, nothing can be restored.
+    if (mayRestore && id !== undefined)
+      readRestorePoints(id).then(
+        (found) => isCurrent && setPoints(found),
+        () => undefined,
+      )
+    return () => {
+      isCurrent = false
+    }
+  }, [id, mayRestore])
+  return [points, setPoints] as const
+}
+
 /** A run: what the agent does, what it asks, and its diff. */
 export function RunView({ view }: { readonly view: Extract<View, { kind: 'run' }> }): ReactElement {
   const [feed] = useState(() => new RunFeed(view.run))
@@ -87,9 +124,13 @@ export function RunView({ view }: { readonly view: Extract<View, { kind: 'run' }
   const [shown, setShown] = useState<'transcript' | 'diff'>('transcript')
   const [feedback, setFeedback] = useState<string>()
   const { workbench } = useParts()
+  const [restoring, setRestoring] = useState<RestoreTarget>()
+  const [points, setPoints] = useRestorePoints(run)
+  const restorable = useMemo<Restorable>(() => ({ messages: messagesOf(points), undo: undefined }), [points])
   const channel = useMemo<AgentChannel>(
     () => ({
       canAllowAlways: false,
+      restore: setRestoring,
       answer: async (requestId, answer) => {
         const send = (): Promise<void> => answerRequest(view.run, requestId, answer)
         await workbench.attempt(agentTexts.request.cannotAnswer, send)
@@ -99,6 +140,12 @@ export function RunView({ view }: { readonly view: Extract<View, { kind: 'run' }
   )
   if (problem !== undefined) return <p className="empty">{`${texts.cannotShow}: ${problem}`}</p>
   if (run === undefined) return <p className="empty">{agentTexts.loading}</p>
+  const restore = async (target: RestoreTarget): Promise<void> => {
+    const next = await workbench.attempt(agentTexts.conversation.cannotRestore, () =>
+      restoreRun(run.id, target),
+    )
+    if (next !== undefined) setPoints(next)
+  }
   const fileCount = run.result?.filesChanged.length ?? transcript.files.length
   return (
     <div className="run-view">
@@ -118,9 +165,18 @@ export function RunView({ view }: { readonly view: Extract<View, { kind: 'run' }
             channel={channel}
             task={run.task}
             transcript={transcript}
+            restore={restorable}
             placeholder={transcript.isComplete ? undefined : texts.waitsForStart}
           />
           {run.message !== null && run.outcome !== 'aborted' && <p className="note error">{run.message}</p>}
+          {points?.canUndo === true && (
+            <p className="note">
+              {texts.filesRestored}{' '}
+              <button type="button" className="link" onClick={() => setRestoring({ undo: true })}>
+                {texts.undoRestore}
+              </button>
+            </p>
+          )}
           <Composer
             key={run.id}
             run={run.id}
@@ -131,6 +187,15 @@ export function RunView({ view }: { readonly view: Extract<View, { kind: 'run' }
         </>
       ) : (
         <RunDiff run={run} files={transcript.files} onFeedback={setFeedback} />
+      )}
+      {restoring !== undefined && (
+        <RestoreConfirm
+          target={restoring}
+          onAnswer={(isYes) => {
+            setRestoring(undefined)
+            if (isYes) void restore(restoring)
+          }}
+        />
       )}
       {feedback !== undefined && (
         <NewAgentDialog

@@ -113,6 +113,8 @@ function Item({
 }
 
 const NONE: ReadonlySet<string> = new Set()
+/** Id of the task of a run among its messages. */
+const TASK = 'task'
 
 /** What the files can be restored to now. */
 export interface Restorable {
@@ -254,6 +256,13 @@ export function TranscriptView({
         {task !== undefined && (
           <div className="own-message">
             <p>{task}</p>
+            {restore.messages.has(TASK) && (
+              <small className="dim">
+                <button type="button" className="link" onClick={() => channel.restore?.({ message: TASK })}>
+                  {texts.restore}
+                </button>
+              </small>
+            )}
           </div>
         )}
         <div aria-hidden="true" style={{ height: heights.total(0, start) }} />

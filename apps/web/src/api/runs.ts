@@ -1,4 +1,5 @@
 import type { InputRequest, NumberedEvent, Partial as PartialMessage } from '@sandwire/agent'
+import type { RestoreTarget } from './conversations.ts'
 import { request, requestJson } from './request.ts'
 
 export type RunState = 'queued' | 'preparing' | 'running' | 'awaiting' | 'stopping' | 'collecting' | 'ended'
@@ -97,6 +98,21 @@ export async function answerRequest(run: string, requestId: string, answer: Requ
 /** `interrupt` ends the turn, `abort` the run. */
 export async function stopRun(run: string, how: 'interrupt' | 'abort'): Promise<void> {
   await request(urlOf(run, `/${how}`), { method: 'POST' })
+}
+
+/** Files to which the workspace can be restored, once the run has ended. */
+export interface RunRestorePoints {
+  /** `message` may be `task`. Without a version, the files were not saved. */
+  readonly turns: readonly { readonly message: string; readonly version: number | null }[]
+  readonly canUndo: boolean
+}
+
+export function readRestorePoints(run: string): Promise<RunRestorePoints> {
+  return requestJson<RunRestorePoints>(urlOf(run, '/restore-points'))
+}
+
+export function restoreRun(run: string, target: RestoreTarget): Promise<RunRestorePoints> {
+  return requestJson<RunRestorePoints>(urlOf(run, '/restore'), { method: 'POST', json: target })
 }
 
 export async function deleteRun(run: string): Promise<void> {

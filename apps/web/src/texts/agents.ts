@@ -95,6 +95,7 @@ export const agentTexts = {
     waitsForStart: 'The agent has not started yet.',
     restore: 'Restore files',
     undoRestore: 'Undo',
+    filesRestored: 'The files of the sandbox were restored.',
   },
   conversation: {
     untitled: 'New conversation',
