@@ -45,6 +45,8 @@ const EGRESS_LOG_LIMIT = { perSecond: 1, burst: 20, max: 1_000 }
 
 /** Requests of one sandbox to the credential gateway. */
 const GATEWAY_LIMIT = { perSecond: 50, burst: 500, max: 10_000 }
+/** Those of them that are refused at once. Agents have valid tokens and wait when they are told to. */
+const GATEWAY_REFUSAL_LIMIT = { perSecond: 1, burst: 20, max: 10_000 }
 
 /** Frames that an account sends to conversations: more than people do. Each is stored and audited. */
 const FRAME_LIMIT = { perSecond: 10, burst: 200, max: 1_000 }
@@ -76,6 +78,7 @@ export interface Runtime {
   readonly egressLogLimit: Buckets
   /** Requests to the credential gateway, by slot or sandbox. */
   readonly gatewayLimit: Buckets
+  readonly gatewayRefusalLimit: Buckets
   /** What accounts send to conversations, and have not read of them. */
   readonly conversations: {
     readonly accepted: Buckets
@@ -234,6 +237,7 @@ function createRuntime(env: Env): Runtime {
     versionReads: new ReadBudget(nowMs),
     egressLogLimit: new Buckets(EGRESS_LOG_LIMIT),
     gatewayLimit: new Buckets(GATEWAY_LIMIT),
+    gatewayRefusalLimit: new Buckets(GATEWAY_REFUSAL_LIMIT),
     conversations: {
       accepted: new Buckets(FRAME_LIMIT),
       refused: new Buckets(REFUSED_FRAME_LIMIT),

@@ -101,6 +101,43 @@ test('openForward waits for a target that is being started', async () => {
   expect((await readAll(client)).toString()).toBe('early and late!')
 })
 
+test('openForward lets connections wait for their turn', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandwire-proxy-'))
+  const socketPath = join(folder, 'proxy.sock')
+  let arrived = 0
+  const upstream = createServer((socket) => {
+    arrived += 1
+    socket.pipe(socket)
+  })
+  await new Promise<void>((resolve) => upstream.listen(socketPath, resolve))
+  let turns = 2
+  const mayForward = (): boolean => turns-- > 0
+  const forward = await openForward({
+    listen: LISTEN,
+    target: () => socketPath,
+    maxConnections: 8,
+    mayForward,
+  })
+  cleanUps.push(() => {
+    forward.close()
+    upstream.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const clients = [dial(portOf(forward)), dial(portOf(forward))]
+  const echo = async (client: Socket): Promise<void> => {
+    client.write('x')
+    await new Promise<void>((resolve) => client.once('data', () => resolve()))
+  }
+  await Promise.all(clients.map(echo))
+  const waiting = dial(portOf(forward))
+  const echoed = echo(waiting)
+  await Promise.all(clients.map(echo))
+  expect(arrived).toBe(2)
+  turns = 1
+  await echoed
+  expect(arrived).toBe(3)
+})
+
 test('openForward rejects when the port is in use', async () => {
   const holder = createServer()
   await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))

@@ -25,6 +25,8 @@ export interface ForwardOptions {
   readonly maxConnections: number
   /** How long a connection waits for a target that is not there, such as a server that is being restarted; default: not at all. */
   readonly waitMs?: number
+  /** Asked before each connection is forwarded; while false, it waits. */
+  readonly mayForward?: () => boolean
 }
 
 /** Between two attempts to reach a target. */
@@ -55,10 +57,12 @@ function open(path: string): Promise<Socket | undefined> {
   return promise
 }
 
-/** Forwards a connection as soon as the target is there. */
+/** Forwards a connection when it is its turn and as soon as the target is there. */
 async function forwardLater(options: ForwardOptions, client: Socket): Promise<void> {
   const gone = (): void => void client.destroy()
   client.on('error', gone)
+  while (!client.destroyed && options.mayForward?.() === false)
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
   const socket = await dial(options, client)
   client.off('error', gone)
   if (socket === undefined || client.destroyed) {
@@ -69,9 +73,10 @@ async function forwardLater(options: ForwardOptions, client: Socket): Promise<vo
 
 /** Forwards every connection to a new one on a unix socket, without looking at the bytes. Rejects when the address is not available. */
 export function openForward(options: ForwardOptions): Promise<Server> {
-  const { listen, target, maxConnections, waitMs } = options
-  const server = createServer({ allowHalfOpen: true, pauseOnConnect: waitMs !== undefined }, (client) => {
-    if (waitMs !== undefined) return void forwardLater(options, client)
+  const { listen, target, maxConnections, waitMs, mayForward } = options
+  const isLater = waitMs !== undefined || mayForward !== undefined
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: isLater }, (client) => {
+    if (isLater) return void forwardLater(options, client)
     const path = target()
     if (path === undefined) client.destroy()
     else splice(client, connect({ path, allowHalfOpen: true }))

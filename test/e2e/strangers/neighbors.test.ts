@@ -20,6 +20,21 @@ const PUBLIC_URL = 'https://strangers.example'
 const BURN = 'for i in 1 2 3 4 5 6 7 8; do (while :; do :; done) & done; wait'
 const FILL = 'for i in 1 2; do dd if=/dev/zero of=fill$i bs=1M; sync; sleep 0.3; done 2>&1; true'
 
+/** Sends requests without a valid token over one connection; prints the longest time of a refusal in seconds. */
+const FLOOD_GATEWAY = `import http.client, time
+gateway = http.client.HTTPConnection('127.0.0.1', 3129)
+longest = 0
+for each in range(24):
+    began = time.monotonic()
+    gateway.request('GET', '/')
+    response = gateway.getresponse()
+    response.read()
+    assert response.status == 401
+    longest = max(longest, time.monotonic() - began)
+    if longest > 4: break
+print(longest)
+`
+
 const isRoot = process.getuid?.() === 0
 const problem = isRoot ? await findBubblewrapProblem() : 'disks of loop devices need root'
 if (problem !== undefined) console.error(`Skipped, because ${problem}: neighbors on a public server`)
@@ -106,6 +121,13 @@ describe.skipIf(problem !== undefined)('on a public server behind a proxy that p
     expect(await createUntilRefused({ limits: { diskBytes: 16 * MEBIBYTE } })).toBe('machine.running')
     expect(eveSandboxes.length).toBeLessThanOrEqual(RUNNING / 2)
     await bob.send('POST', '/api/sandboxes', { name: 'bobs' })
+    await expectServed()
+  })
+
+  test('a program that floods the credential gateway gets its refusals late', async () => {
+    const body = { cmd: 'python3', args: ['-c', FLOOD_GATEWAY], timeoutSeconds: 60 }
+    const { output } = await eve.send('POST', `/api/sandboxes/${eveSandboxes[0]}/exec`, body)
+    expect(Number(output)).toBeGreaterThan(4)
     await expectServed()
   })
 

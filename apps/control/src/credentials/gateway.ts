@@ -67,7 +67,7 @@ async function dispatch(
     return refuseModel(429, 'too many requests', { retryAfterSeconds: 1 })
   const { gatewayTokens } = await runtime.keys()
   const token = await gatewayTokens.parse(tokenOf(request.headers))
-  if (token === undefined) return refuseModel(401, 'the gateway token is not valid here')
+  if (token === undefined) throw new SandwireError('unauthorized', 'The gateway token is not valid')
   const grant = callsOf(env, token, source)
   const common = {
     settings: config.credentials,
@@ -119,9 +119,22 @@ async function dispatch(
   return refuseText(404, 'no such path at the gateway')
 }
 
+/** Statuses of refusals that a program in a sandbox can cause at will. */
+const REFUSALS = new Set([401, 403, 404, 429])
+/** A sandbox that causes many gets them late: requests to the gateway do not wait for a turn, as those of accounts do. */
+const REFUSAL_DELAY_MS = 5_000
+
 /** Answers a request from inside a sandbox. Errors never carry causes or stacks. */
 export async function handleGateway(gatewayRequest: GatewayRequest, env: Env): Promise<Response> {
   const runtime = runtimeOf(env)
+  const response = await answer(gatewayRequest, env, runtime)
+  const { gatewayRefusalLimit, nowMs, sleep } = runtime
+  if (REFUSALS.has(response.status) && !gatewayRefusalLimit.take(keyOf(gatewayRequest.source), nowMs()))
+    await sleep(REFUSAL_DELAY_MS)
+  return response
+}
+
+async function answer(gatewayRequest: GatewayRequest, env: Env, runtime: Runtime): Promise<Response> {
   try {
     return await dispatch(gatewayRequest, env, runtime)
   } catch (caught) {

@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import type { StopReason } from '@sandwire/protocol'
+import { type StopReason, TokenBucket } from '@sandwire/protocol'
 import { MissingFile } from '../data/folder-problem.ts'
 import type { ProcessIdentity } from '../data/process-identity.ts'
 import { openEgressProcess } from '../egress/egress-process.ts'
@@ -17,8 +17,10 @@ import { reasonInState, type RunningState, type SandboxFiles, writeState } from 
 import { FILES_MISSING, LAST_SAVE_MS, STOP_GRACE_MS, type SupervisorSpec } from './spec.ts'
 import type { SupervisorLog } from './supervisor-log.ts'
 
-/** Connections of one sandbox to the credential gateway; each costs the supervisor two descriptors. */
-const MAX_GATEWAY_CONNECTIONS = 128
+/** Connections of one sandbox to the credential gateway; each costs the supervisor two descriptors, and workerd one of those that all users share. */
+const MAX_GATEWAY_CONNECTIONS = 32
+/** New ones are requests that workerd must examine, whatever limits it has. */
+const GATEWAY_PACE = { perSecond: 10, burst: 100 }
 /** How long a request to the gateway waits while control is being started. */
 const GATEWAY_WAIT_MS = 2 * 60_000
 
@@ -192,6 +194,7 @@ async function openGate(
   { gatewaySocket }: OutsidePaths,
   undo: AsyncDisposableStack,
 ): Promise<void> {
+  const turns = new TokenBucket(GATEWAY_PACE.perSecond, GATEWAY_PACE.burst, performance.now())
   const server = await step(
     'gateway_failed',
     openForward({
@@ -199,6 +202,7 @@ async function openGate(
       // Connects anew each time, so that a restart of control needs no notice.
       target: () => gateSocket(gates, slot),
       maxConnections: MAX_GATEWAY_CONNECTIONS,
+      mayForward: () => turns.take(1, performance.now()),
       // An agent gives up after a few refused connections, sooner than a host is started again.
       waitMs: GATEWAY_WAIT_MS,
     }),
