@@ -18,6 +18,7 @@ import {
   requestAgent,
   sendToAgent,
 } from '../run/agent-request.ts'
+import { findAgent } from '../run/agents.ts'
 import { agentViewSchema } from '../run/agent-responses.ts'
 import { agentSandboxSettings, cloneRepository, ownerCall } from '../run/agent-sandbox.ts'
 import { agentStartOf, checkModel, grantOf } from '../run/agent-start.ts'
@@ -307,8 +308,7 @@ export async function openAgentWork(env: Env, store: ConversationStore): Promise
     grants: gatewayGrantsOf(env),
     runs: config.runs,
     settings: config.conversations,
-    ensureProgram: (agent) =>
-      config.provider === 'host' ? ensureAgentProgram(env, agent) : Promise.resolve(true),
+    ensureProgram: (agent) => ensureAgentProgram(env, config, findAgent(config.runs, agent)),
     mintSession: (id) => mint.mintSession(id),
     nowMs,
   })

@@ -27,7 +27,7 @@ export function findTui(
 export async function checkTui(env: Env, agent: string): Promise<void> {
   const { config } = runtimeOf(env)
   await checkModel(gatewayGrantsOf(env), config.runs, { agent })
-  if (config.provider !== 'host' || (await ensureAgentProgram(env, agent))) return
+  if (await ensureAgentProgram(env, config, findAgent(config.runs, agent))) return
   throw new SandwireError(
     'run_not_started',
     `Cannot open the agent yet: the server is installing the program of "${agent}"`,

@@ -73,10 +73,7 @@ export async function openRunParts({
     sandbox,
     diffs,
     packs,
-    ensureProgram: () => {
-      const { name, isInstalled } = findAgent(config.runs, record().request.agent)
-      return config.provider === 'host' && isInstalled ? ensureAgentProgram(env, name) : Promise.resolve(true)
-    },
+    ensureProgram: () => ensureAgentProgram(env, config, findAgent(config.runs, record().request.agent)),
     pollMs: POLL_MS[config.provider],
     nowMs,
     log,
