@@ -1,4 +1,5 @@
 import type { ServerWebSocket } from 'bun'
+import { TokenBucket } from '@sandwire/protocol'
 import type { Caller } from '../caller.ts'
 import type { EventFeed, Viewer } from './event-feed.ts'
 import type { StoredEntry } from './journal-file.ts'
@@ -8,6 +9,8 @@ const HIGH_WATER_BYTES = 256 * 1024
 /** A viewer may send nothing, so only an unanswered ping shows that it is gone. */
 const PING_MS = 30_000
 const NORMAL_CLOSURE = 1000
+/** Messages to control, which parses and stores those of conversations. More come from a program that floods, and wait; partial ones are left out. */
+const CONTROL_PACE = { perSecond: 100, burst: 1_000 }
 
 /** The close frame after the last message. */
 export interface SocketEnd {
@@ -33,12 +36,18 @@ export class EventSocket implements Viewer {
   readonly #adapter: FeedAdapter | undefined
   #socket: ServerWebSocket<unknown> | undefined
   #timer: ReturnType<typeof setInterval> | undefined
+  /** Absent: other viewers get all they can take. */
+  readonly #turns: TokenBucket | undefined
+  /** Runs while a message waits for its turn. */
+  #turnTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(feed: EventFeed, after: number, caller: Caller, adapter?: FeedAdapter) {
     this.#feed = feed
     this.#after = after
     this.#adapter = adapter
     this.caller = caller
+    if (caller.authority === 'control')
+      this.#turns = new TokenBucket(CONTROL_PACE.perSecond, CONTROL_PACE.burst, performance.now())
   }
 
   opened(socket: ServerWebSocket<unknown>): void {
@@ -57,11 +66,12 @@ export class EventSocket implements Viewer {
   }
 
   drained(): void {
-    this.#feed.drained(this)
+    if (this.#turnTimer === undefined) this.#feed.drained(this)
   }
 
   closed(): void {
     clearInterval(this.#timer)
+    clearTimeout(this.#turnTimer)
     this.#feed.remove(this)
     this.#adapter?.closed()
   }
@@ -73,16 +83,27 @@ export class EventSocket implements Viewer {
 
   send(entry: StoredEntry): boolean {
     for (const text of this.#adapter?.entry(entry) ?? [entry.json]) this.#socket?.sendText(text)
-    return this.#hasRoom
+    return this.#takeTurn() && this.#hasRoom
   }
 
   partial(json: string): void {
-    if (!this.#hasRoom) return
+    if (!this.#hasRoom || this.#turns?.take(1, performance.now()) === false) return
     for (const text of this.#adapter?.partial(json) ?? [json]) this.#socket?.sendText(text)
   }
 
   end(): void {
     this.#socket?.close(NORMAL_CLOSURE, 'complete')
+  }
+
+  /** False: the next message waits for its turn. */
+  #takeTurn(): boolean {
+    const waitMs = this.#turns?.waitMs(1, performance.now()) ?? 0
+    if (waitMs === 0) return this.#turns?.take(1, performance.now()) ?? true
+    this.#turnTimer = setTimeout(() => {
+      this.#turnTimer = undefined
+      this.drained()
+    }, waitMs)
+    return false
   }
 
   get #hasRoom(): boolean {
