@@ -14,6 +14,8 @@ export type ClaudeStep =
 
 export interface ClaudeConversation {
   readonly title: string
+  /** In every mode; the others are the same work and so run once. */
+  readonly isInAllModes?: true
   readonly steps: readonly ClaudeStep[]
 }
 
@@ -32,6 +34,9 @@ const init = 'system/init'
 /** A turn in which the model repeats what it was sent. */
 const turn = (said: string): string[] => [`assistant: ${said}`, 'result/success']
 
+/** A PNG of one pixel. */
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const CLIENT_ID = '7f0c2f4e-8a41-4b52-9d39-3e4f5a6b7c8d'
 const OTHER_ID = '0d0ddcf1-52a9-4b8e-8a57-6d1a1ed1f0a1'
 
@@ -39,6 +44,7 @@ const OTHER_ID = '0d0ddcf1-52a9-4b8e-8a57-6d1a1ed1f0a1'
 export const CLAUDE_CONVERSATIONS: readonly ClaudeConversation[] = [
   {
     title: 'connects, takes messages and controls, and passes the lines of the program on',
+    isInAllModes: true,
     steps: [
       { open: 'a', query: { mode: 'ask', max_thinking_tokens: '2000', force_new: '1' } },
       { from: 'a', receive: [connected(false, { max_thinking_tokens: 2000 })] },
@@ -77,18 +83,52 @@ export const CLAUDE_CONVERSATIONS: readonly ClaudeConversation[] = [
       { from: 'b', receive: [connected(true), init, 'control_request/can_use_tool'] },
       {
         to: 'b',
-        send: { type: 'control_response', request_id: '$REQUEST', decision: 'allow', tool_input: {} },
+        send: {
+          type: 'control_response',
+          request_id: '$REQUEST',
+          decision: 'allow',
+          tool_input: {},
+          permission_suggestions: [{ type: 'addRules', behavior: 'allow', rules: [{ toolName: 'Bash' }] }],
+        },
       },
       {
         from: 'a',
         receive: ['control_cancel_request', 'user: ran', ...turn('Done')],
       },
       { from: 'b', receive: ['user: ran', ...turn('Done')] },
+      // The rule holds for the rest of the session.
+      { to: 'b', send: user('again') },
+      { from: 'b', receive: [init, 'assistant: Bash', 'user: ran', ...turn('Done')] },
+    ],
+  },
+  {
+    title: 'sends images and names of files, and is interrupted',
+    steps: [
+      { open: 'a' },
+      { from: 'a', receive: [connected(false)] },
+      { to: 'a', send: { ...user('look'), images: [{ data: PIXEL, mimeType: 'image/png' }] } },
+      { from: 'a', receive: [init, ...turn('image/png')] },
+      { to: 'a', send: { ...user('read'), context_files: ['no.txt', 'such.txt'] } },
+      { from: 'a', receive: [init, ...turn('@no.txt @such.txt')] },
+      { to: 'a', send: user('long') },
+      { from: 'a', receive: [init] },
+      { to: 'a', send: { type: 'control', subtype: 'interrupt' } },
+      {
+        from: 'a',
+        receive: [
+          'control_response/success',
+          'user: [Request interrupted by user]',
+          'result/error_during_execution',
+        ],
+      },
+      { to: 'a', send: user('one') },
+      { from: 'a', receive: [init, ...turn('one')] },
     ],
   },
   {
     title:
       'maps an id that the client chose to the same session, and continues it after its program has ended',
+    isInAllModes: true,
     steps: [
       { open: 'a', query: { session_id: CLIENT_ID } },
       { from: 'a', receive: [connected(false)] },

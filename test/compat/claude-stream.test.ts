@@ -24,14 +24,29 @@ const CACHE = resolve(import.meta.dir, '../../.cache')
 const CANARY = 'sk-ant-canary-0123456789abcdef'
 const WAIT = { timeoutMs: 60_000, intervalMs: 20 }
 
-/** Repeats the last message; `remember` shows that the first one is known too. */
-const SCRIPT: Script = ({ isSide, userTexts, toolResults }) => {
+const WORDS = ['one', 'two', 'three', 'run', 'again', 'remember', 'look', 'read', 'long']
+
+/** Repeats the last message, or does what it says. */
+const SCRIPT: Script = ({ isSide, userTexts, toolResults, body }) => {
   if (isSide) return say('Title')
-  const last = userTexts.at(-1) ?? ''
-  const asked = userTexts.filter((text) => ['one', 'two', 'three', 'run', 'remember'].includes(text))
-  if (asked.at(-1) === 'run' || last.includes('run'))
-    return toolResults === 0 ? callTool('Bash', { command: 'echo ran > ran.txt; cat ran.txt' }) : say('Done')
-  return say(asked.at(-1) === 'remember' ? asked.join(', ') : (asked.at(-1) ?? last))
+  const asked = userTexts.filter((text) => WORDS.includes(text))
+  switch (asked.at(-1)) {
+    case 'run':
+    case 'again':
+      return toolResults === asked.length - 1
+        ? callTool('Bash', { command: 'echo ran > ran.txt; cat ran.txt' })
+        : say('Done')
+    case 'remember':
+      return say(asked.join(', '))
+    case 'look':
+      return say(JSON.stringify(body).includes('image/png') ? 'image/png' : 'nothing')
+    case 'read':
+      return say(userTexts.find((text) => text.startsWith('@')) ?? 'nothing')
+    case 'long':
+      return say('a long answer '.repeat(200), { delayMs: 50 })
+    default:
+      return say(asked.at(-1) ?? '')
+  }
 }
 
 /** Lines of the program that say nothing about the conversation, or come at any time. */
@@ -145,9 +160,12 @@ describe.skipIf(claude.problem !== undefined).each([...MODES])(
         for (const step of steps) await perform(step)
       } finally {
         for (const { client } of open.values()) await client.disconnect()
+        const all = JSON.stringify([...open.values()].map(({ client }) => client.messages))
+        expect(`${all}${host.output()}`).not.toContain(CANARY)
       }
     }
 
-    for (const { title, steps } of CLAUDE_CONVERSATIONS) test(title, () => run(steps))
+    for (const { title, steps, isInAllModes } of CLAUDE_CONVERSATIONS)
+      if (mode === 'sandbox' || isInAllModes === true) test(title, () => run(steps))
   },
 )
