@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Miniflare } from 'miniflare'
 import { readProcessTable } from '@sandwire/testing'
+import { V8_FLAGS } from '../../apps/host/src/control/workerd-config.ts'
 
 /** Passes every request through an object to a server, as control does with files and upgrades, and does nothing else. */
 const WORKER = `import { DurableObject } from 'cloudflare:workers'
@@ -35,6 +36,7 @@ export async function openBareForward(content: Uint8Array<ArrayBuffer>): Promise
     },
     websocket: { message: () => undefined },
   })
+  process.env['MINIFLARE_WORKERD_V8_FLAGS'] = V8_FLAGS.join(' ')
   const before = new Set(readProcessTable().map(({ pid }) => pid))
   const miniflare = new Miniflare({
     modules: [{ type: 'ESModule', path: 'index.js', contents: WORKER }],

@@ -171,3 +171,7 @@ test('with containers, only sandbox objects have one, and their requests go to t
     external: { address: 'unix:/run/egress.sock', http: { style: 1 } },
   })
 })
+
+test('the young generation of V8 is bounded', () => {
+  expect(CONFIG.v8Flags).toEqual(['--max-semi-space-size=4'])
+})
