@@ -134,6 +134,7 @@ class ProxySocket implements SocketHandler {
   #socket: Socket | undefined
   #connection: SpriteConnection | undefined
   #isConnecting = false
+  #isClosed = false
 
   constructor(sprite: FakeSprite) {
     this.#sprite = sprite
@@ -156,6 +157,7 @@ class ProxySocket implements SocketHandler {
     const connection = isLocal ? await this.#sprite.connect(port) : undefined
     if (connection === undefined) return this.#socket?.close(1011, 'connection refused')
     this.#connection = connection
+    if (this.#isClosed) return connection.close()
     this.#socket?.send(JSON.stringify({ status: 'connected', target: `10.0.0.1:${port}` }))
     connection.listen(
       (bytes) => {
@@ -171,6 +173,7 @@ class ProxySocket implements SocketHandler {
   }
 
   close(): void {
+    this.#isClosed = true
     this.#connection?.close()
   }
 }
