@@ -11,9 +11,11 @@ import {
   say,
   type Script,
 } from '@sandwire/testing/fake-anthropic'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { eventually } from '@sandwire/testing'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Locator, Page, WebSocketRoute } from 'playwright-core'
+import { type GitServer, openGitServer } from '../../apps/control/test/support/git-server.ts'
 import { findClaude } from './support/agents/real-agents.ts'
 import { findBrowserProblem } from './support/browser.ts'
 import { WorkbenchFixture, type WorkbenchPage } from './support/workbench.ts'
@@ -22,6 +24,8 @@ const claude = await findClaude()
 const problem = claude.problem ?? findBrowserProblem()
 if (problem !== undefined) console.error(`agents in the workbench: skipped, ${problem}`)
 const KEY = 'sk-ant-workbench'
+const GIT_TOKEN = 'git-workbench'
+const PULL_REQUEST = 'https://github.com/owner/one/pull/7'
 /** On the disk of the installed program, so that it can be linked. */
 const CACHE = resolve(import.meta.dir, '../../.cache')
 /** For a loaded machine. */
@@ -122,10 +126,26 @@ async function shoot({ page }: WorkbenchPage, name: string): Promise<void> {
   if (SHOTS !== undefined) await page.screenshot({ path: join(SHOTS, `${name}.png`) })
 }
 
+/** The part of GitHub's API that pull requests need. */
+function openGithub() {
+  return Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: ({ method, url }) => {
+      if (!url.endsWith('/pulls')) return Response.json({ default_branch: 'main' })
+      return method === 'POST'
+        ? Response.json({ number: 7, html_url: PULL_REQUEST }, { status: 201 })
+        : Response.json([])
+    },
+  })
+}
+
 describe.skipIf(problem !== undefined)('agents in the workbench', () => {
   let data: string
   let api: FakeAnthropic
   let fixture: WorkbenchFixture
+  let server: GitServer
+  let github: ReturnType<typeof openGithub>
 
   beforeAll(async () => {
     data = mkdtempSync(join(CACHE, 'agent-workbench-'))
@@ -133,12 +153,19 @@ describe.skipIf(problem !== undefined)('agents in the workbench', () => {
     const folder = claude.problem === undefined ? claude.folder : ''
     Bun.spawnSync(['cp', '-al', `${folder}/.`, join(data, 'agents')])
     api = await openFakeAnthropic({ script, key: KEY })
-    const env = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: api.url }
+    server = openGitServer(['owner/one'], `x-access-token:${GIT_TOKEN}`)
+    github = openGithub()
+    const git = [{ host: 'github.com', url: server.url, secret: 'GIT_TOKEN' }]
+    const credentials = { git, githubApiUrl: `http://127.0.0.1:${github.port}` }
+    writeFileSync(join(data, 'settings.json'), JSON.stringify({ credentials }), { mode: 0o600 })
+    const env = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: api.url, GIT_TOKEN }
     fixture = await WorkbenchFixture.start({ data, env })
   }, TEST_MS)
   afterAll(async () => {
     await fixture[Symbol.asyncDispose]()
     await api[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+    await github.stop(true)
     rmSync(data, { recursive: true, force: true })
   })
 
@@ -354,6 +381,96 @@ describe.skipIf(problem !== undefined)('agents in the workbench', () => {
       await workbench.first.until(
         ({ session }) => sessions.find(({ agentRun }) => agentRun !== undefined)?.id === session,
       )
+      expect(workbench.errors).toEqual([])
+    },
+    TEST_MS,
+  )
+
+  test(
+    'a person publishes the changes of a run as a branch with a pull request, where the server can',
+    async () => {
+      const order = { repo: 'https://github.com/owner/one', task: 'write made.txt' }
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify(order)
+      const created = await fixture.host.fetch('/api/runs', { method: 'POST', headers, body })
+      const { id } = (await created.json()) as { readonly id: string }
+      await eventually(
+        async () => {
+          const run = (await (await fixture.host.fetch(`/api/runs/${id}`)).json()) as {
+            readonly state: string
+          }
+          return run.state === 'ended'
+        },
+        { what: 'the run to end', timeoutMs: WAIT.timeout, intervalMs: 100 },
+      )
+      const show = async (workbench: WorkbenchPage): Promise<void> => {
+        await workbench.button('Agents').click()
+        await workbench.page.getByRole('button', { name: /^write made.txt/ }).click(WAIT)
+        await workbench.page.getByRole('button', { name: '1 file changed' }).click(WAIT)
+      }
+
+      // A server without a token says so.
+      const reason = 'Cannot publish the changes: no token for "github.com" is configured'
+      await using phone = await fixture.openPage(PHONE)
+      await phone.page.route(`**/api/runs/${id}`, async (route) => {
+        const run = (await (await fixture.host.fetch(`/api/runs/${id}`)).json()) as object
+        await route.fulfill({ json: { ...run, publishable: { problem: reason, pullRequest: true } } })
+      })
+      await show(phone)
+      await phone.page.getByText(reason).waitFor(WAIT)
+      expect(await phone.button('Publish…').count()).toBe(0)
+      await shoot(phone, 'not-publishable-phone')
+      await phone.page.unroute(`**/api/runs/${id}`)
+      await phone.page.reload()
+      await phone.page.getByRole('button', { name: '1 file changed' }).click(WAIT)
+      await phone.button('Publish…').click(WAIT)
+      await shoot(phone, 'publish-phone')
+
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await show(workbench)
+      await workbench.button('Publish…').click(WAIT)
+      expect(await page.getByLabel('New branch').inputValue()).toBe('agent/write-made-txt')
+      await page.getByLabel('New branch').fill('main')
+      await shoot(workbench, 'publish')
+      expect(await findViolations(workbench)).toEqual([])
+      await workbench.button('Push and open a pull request').click()
+      await page.getByText('branch "main" exists; choose another name').waitFor(WAIT)
+      await page.getByLabel('New branch').fill('agent/made')
+      await workbench.button('Push and open a pull request').click()
+      await page.getByText('is on the branch agent/made.').waitFor(WAIT)
+      expect(server.git('owner/one', 'diff', '--name-status', 'main', 'agent/made')).toBe('A\tmade.txt\n')
+      // The link is shown before it is followed.
+      await workbench.button('Pull request 7').click()
+      await page.getByText(PULL_REQUEST).waitFor()
+      await shoot(workbench, 'published')
+      expect(await findViolations(workbench)).toEqual([])
+      expect([...workbench.errors, ...phone.errors]).toEqual([])
+    },
+    TEST_MS,
+  )
+
+  test(
+    "a person continues a conversation in the agent's own interface",
+    async () => {
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await workbench.button('Agents').click()
+      await workbench.button('New conversation').first().click()
+      await page.getByLabel('First message').fill('say something')
+      await page.getByRole('button', { name: 'Start', exact: true }).click()
+      await page.locator('.model-text').getByText('something', { exact: true }).waitFor(WAIT)
+      await page.getByRole('status').getByText('Ready').waitFor(WAIT)
+      await workbench.button("Continue in the agent's own terminal interface").click(WAIT)
+      const shows = (text: string): Promise<unknown> =>
+        eventually(async () => (await workbench.terminal(0).text()).includes(text), {
+          what: text,
+          timeoutMs: WAIT.timeout,
+          intervalMs: 100,
+        })
+      await shows('❯ say something')
+      await shows('for shortcuts')
+      await shoot(workbench, 'tui')
       expect(workbench.errors).toEqual([])
     },
     TEST_MS,

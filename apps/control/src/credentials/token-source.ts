@@ -60,12 +60,13 @@ function cannot(problem: string, cause?: unknown): SandwireError {
   return new SandwireError('agent_not_configured', `Cannot use the repository: ${problem}`, { cause })
 }
 
+const NO_APP = 'no GitHub App is configured; set GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY'
+
 /** Signs in as the GitHub App itself. */
 async function signAppToken(readSecret: ReadSecret, nowMs: number): Promise<string> {
   const id = readSecret('GITHUB_APP_ID')
   const pem = readSecret('GITHUB_APP_PRIVATE_KEY')
-  if (id === undefined || pem === undefined)
-    throw cannot('no GitHub App is configured; set GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY')
+  if (id === undefined || pem === undefined) throw cannot(NO_APP)
   const nowSeconds = Math.floor(nowMs / 1000)
   try {
     return await new SignJWT()
@@ -81,6 +82,21 @@ async function signAppToken(readSecret: ReadSecret, nowMs: number): Promise<stri
       cause,
     )
   }
+}
+
+/** What the operator must set so that a token can be had; undefined: nothing that is known here. */
+export function findTokenProblem(
+  { settings, readSecret }: Pick<TokenSourceDependencies, 'settings' | 'readSecret'>,
+  { host, installationId }: Pick<TokenRequest, 'host' | 'installationId'>,
+): string | undefined {
+  if (installationId !== undefined) {
+    const isSet = ['GITHUB_APP_ID', 'GITHUB_APP_PRIVATE_KEY'].every((name) => readSecret(name) !== undefined)
+    return isSet ? undefined : NO_APP
+  }
+  const secret = settings.git.find((each) => each.host === host)?.secret
+  if (secret === undefined)
+    return `no token for "${host}" is configured; add it to "credentials.git", or start runs with an installationId`
+  return readSecret(secret) === undefined ? `its token is missing; set ${secret}` : undefined
 }
 
 /** Tokens of the GitHub App's installations, limited to one repository, and tokens that the operator configured for hosts. */

@@ -193,6 +193,13 @@ export const runView = z
       costUsd: z.number(),
     }),
     result: result.nullable().openapi({ description: 'Null until it has ended, and in lists.' }),
+    publishable: z
+      .object({
+        problem: z.string().nullable().openapi({ description: 'Why its changes cannot be published.' }),
+        pullRequest: z.boolean().openapi({ description: 'A pull request can be opened too.' }),
+      })
+      .nullable()
+      .openapi({ description: 'For its owner, once it has ended; null in lists, and without a repository.' }),
   })
   .openapi('Run')
 export const agentList = z

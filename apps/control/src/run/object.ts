@@ -22,7 +22,14 @@ import { type AgentNeed, auditAgentCall, authorizeAgent, authorizeRestore, hasLo
 import { parseRunCall, type RunStreamCall } from './call.ts'
 import { openClaudeStream } from './claude-stream.ts'
 import { openRunParts, type RunParts } from './parts.ts'
-import { changeOf, type Publication, publishChange, type Published, publisherOf } from './publish.ts'
+import {
+  changeOf,
+  type Publication,
+  publishChange,
+  type Published,
+  publishableOf,
+  publisherOf,
+} from './publish.ts'
 import type { RunRecord } from './record.ts'
 import { isSteerable } from './state.ts'
 import { RunStore } from './store.ts'
@@ -87,7 +94,10 @@ export class RunObject extends DurableObject<Env> {
     return this.#run(async ({ lifecycle }) => {
       await this.#authorize(call, 'watch')
       await lifecycle.refresh()
-      return viewOf(this.#record)
+      const record = this.#record
+      const isOwner = call.identity === record.owner
+      const publishable = isOwner ? publishableOf(publisherOf(this.env), record) : null
+      return { ...viewOf(record), publishable }
     })
   }
 

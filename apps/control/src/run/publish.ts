@@ -5,7 +5,13 @@ import { upstreamOf } from '../credentials/gateway.ts'
 import { gitUrlOf, repositoryPath } from '../credentials/git.ts'
 import { formatPacket, readPackets } from '../credentials/pkt-line.ts'
 import { secretsOf } from '../credentials/secrets.ts'
-import { type GitToken, openTokenSource, type TokenSource } from '../credentials/token-source.ts'
+import type { ReadSecret } from '../credentials/providers.ts'
+import {
+  findTokenProblem,
+  type GitToken,
+  openTokenSource,
+  type TokenSource,
+} from '../credentials/token-source.ts'
 import type { Env } from '../env.ts'
 import { readBoundedBytes } from '../http/read-bounded.ts'
 import { runtimeOf } from '../runtime.ts'
@@ -39,12 +45,22 @@ export interface RunChange {
   readonly atMs: number
 }
 
+/** Whether the changes of an ended run can be published. */
+export interface Publishable {
+  /** Why not; null: they can. */
+  readonly problem: string | null
+  /** A pull request can be opened too. */
+  readonly pullRequest: boolean
+}
+
 export interface Publisher {
   readonly settings: CredentialSettings
+  readonly readSecret: ReadSecret
   readonly tokens: TokenSource
   readonly fetchUpstream: (url: string, init: RequestInit) => Promise<Response>
 }
 
+const PULL_REQUEST_HOST = 'github.com'
 const REQUEST_MS = 60_000
 /** Of the list of a repository's refs. */
 const MAX_REFS_BYTES = 16 * 1024 * 1024
@@ -56,8 +72,9 @@ export function publisherOf(env: Env): Publisher {
   const { config, nowMs, gitTokens } = runtimeOf(env)
   const settings = config.credentials
   const fetchUpstream = upstreamOf(env)
-  const tokens = openTokenSource({ settings, readSecret: secretsOf(env), fetchUpstream, nowMs }, gitTokens)
-  return { settings, tokens, fetchUpstream }
+  const readSecret = secretsOf(env)
+  const tokens = openTokenSource({ settings, readSecret, fetchUpstream, nowMs }, gitTokens)
+  return { settings, readSecret, tokens, fetchUpstream }
 }
 
 /** Throws unless the changes of the run can become a commit. */
@@ -81,6 +98,39 @@ export function changeOf({ request, state, result, hasPack }: RunRecord): RunCha
   }
 }
 
+/** Whether a run could be published now, without asking the git server; null for one that has not ended or has no repository. */
+export function publishableOf(
+  publisher: Pick<Publisher, 'settings' | 'readSecret'>,
+  record: RunRecord,
+): Publishable | null {
+  const { state, request } = record
+  if (state.kind !== 'ended' || request.source.kind !== 'repo') return null
+  const pullRequest = new URL(request.source.repo).host === PULL_REQUEST_HOST
+  try {
+    remoteOf(publisher, changeOf(record))
+    return { problem: null, pullRequest }
+  } catch (error) {
+    return { problem: SandwireError.from(error).message, pullRequest }
+  }
+}
+
+/** Host, path and URL of the run's repository; throws what the operator must set. */
+function remoteOf(
+  { settings, readSecret }: Pick<Publisher, 'settings' | 'readSecret'>,
+  { repo, installationId }: Pick<RunChange, 'repo' | 'installationId'>,
+): { readonly host: string; readonly path: string; readonly base: string } {
+  const { host, pathname } = new URL(repo)
+  const base = gitUrlOf(host, settings)
+  if (base === undefined)
+    throw cannot(
+      'agent_not_configured',
+      `git server "${host}" is not configured; add it to "credentials.git"`,
+    )
+  const problem = findTokenProblem({ settings, readSecret }, { host, installationId })
+  if (problem !== undefined) throw cannot('agent_not_configured', problem)
+  return { host, path: repositoryPath(pathname), base }
+}
+
 /** Pushes the commit to a new branch. The same publication again finds its branch, and changes nothing. */
 export async function publishChange(
   publisher: Publisher,
@@ -88,22 +138,11 @@ export async function publishChange(
   { branch, title, body, pullRequest }: Publication,
 ): Promise<Published> {
   const { repo, installationId, parent, tree, atMs } = change
-  const { host, pathname } = new URL(repo)
-  const path = repositoryPath(pathname)
-  const base = gitUrlOf(host, publisher.settings)
-  if (base === undefined)
-    throw cannot(
-      'agent_not_configured',
-      `git server "${host}" is not configured; add it to "credentials.git"`,
-    )
-  if (pullRequest && host !== 'github.com')
-    throw cannot('bad_request', 'pull requests can be opened at github.com only')
+  const { host, path, base } = remoteOf(publisher, { repo, installationId })
+  if (pullRequest && host !== PULL_REQUEST_HOST)
+    throw cannot('bad_request', `pull requests can be opened at ${PULL_REQUEST_HOST} only`)
   const token = await publisher.tokens.tokenFor({ host, path, access: 'publish', installationId })
-  if (token === undefined)
-    throw cannot(
-      'agent_not_configured',
-      `no token for "${host}" is configured; add it to "credentials.git", or start runs with an installationId`,
-    )
+  if (token === undefined) throw cannot('agent_not_configured', `there is no token for "${host}"`)
   const message = body === '' ? title : `${title}\n\n${body}`
   const { id, pack } = await addCommit(change.pack, { tree, parent, message, atMs })
   const remote: Remote = { url: `${base}/${path}.git`, token, fetchUpstream: publisher.fetchUpstream }

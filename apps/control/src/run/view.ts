@@ -1,4 +1,5 @@
 import type { InputRequest, RunResult } from '@sandwire/agent'
+import type { Publishable } from './publish.ts'
 import type { RunLimits, RunRecord, Spent } from './record.ts'
 import type { RunOutcome, RunState } from './state.ts'
 
@@ -55,6 +56,8 @@ export interface RunView {
   readonly approvals: readonly PendingRequest[]
   readonly usage: Spent & { readonly turns: number }
   readonly result: ResultView | null
+  /** For its owner, once it has ended; null in lists, and without a repository. */
+  readonly publishable: Publishable | null
 }
 
 /** Characters of a task in lists. */
@@ -153,6 +156,7 @@ export function viewOf(record: RunRecord): RunView {
     approvals: (agent?.approvals ?? []).map(toPending),
     usage: usageOf(record),
     result: resultOf(record),
+    publishable: null,
   }
 }
 

@@ -20,6 +20,7 @@ function run(id: string, state: Run['state']): AgentItem {
     approvals: [],
     usage: { costUsd: 0, turns: 0 },
     result: null,
+    publishable: null,
   }
   return { kind: 'run', run }
 }

@@ -9,7 +9,7 @@ import { useParts } from '../state/context.ts'
 import { agentTexts } from '../texts/agents.ts'
 import { type AgentItem, atMsOf, idOf } from './agent-list.ts'
 import { NewAgentDialog } from './new-agent-dialog.tsx'
-import { openItem } from './open-agent.ts'
+import { openItem, openTui } from './open-agent.ts'
 import { describeState } from './run-view.tsx'
 
 const RUN_DOTS: Readonly<Record<Run['state'], string>> = {
@@ -78,7 +78,7 @@ function AgentRow({ item }: { readonly item: AgentItem }): ReactElement {
 
 /** Conversations with coding agents, and their runs. */
 export function AgentsPanel(): ReactElement {
-  const { agents } = useParts()
+  const { agents, workbench, terminals } = useParts()
   const all = useStore(agents.all)
   const [creating, setCreating] = useState<'conversation' | 'run'>()
   useEffect(() => void agents.refresh(), [agents])
@@ -92,6 +92,11 @@ export function AgentsPanel(): ReactElement {
           onClick={() => setCreating('conversation')}
         />
         <IconButton icon="play" label={agentTexts.start} onClick={() => setCreating('run')} />
+        <IconButton
+          icon="terminal"
+          label={agentTexts.openClaude}
+          onClick={() => openTui({ workbench, terminals }, 'claude')}
+        />
         <IconButton icon="refresh" label={agentTexts.refresh} onClick={() => void agents.refresh()} />
       </header>
       {all.kind === 'loading' && <p className="empty">{agentTexts.loading}</p>}

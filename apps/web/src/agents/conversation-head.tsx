@@ -9,7 +9,7 @@ import { useIsOwner } from '../state/rights.ts'
 import { agentTexts } from '../texts/agents.ts'
 import type { ConversationFeed } from './conversation-feed.ts'
 import { NotifyButton } from './notify-button.tsx'
-import { openAgentTerminal } from './open-agent.ts'
+import { hasTui, openAgentTerminal, openTui } from './open-agent.ts'
 
 const { conversation: texts } = agentTexts
 
@@ -43,6 +43,27 @@ function StopButton({ feed }: { readonly feed: ConversationFeed }): ReactElement
       label={texts.stop}
       isDisabled={!isOnline}
       onClick={() => feed.transmit({ type: 'interrupt' })}
+    />
+  )
+}
+
+/** Continues the conversation in the agent's own interface, once it has begun. */
+function TuiButton({
+  record: { agent, agentSessionId, sandbox },
+  feed,
+}: {
+  readonly record: Conversation
+  readonly feed: ConversationFeed
+}): ReactElement | null {
+  const { workbench, terminals } = useParts()
+  const { conversation } = useStore(feed.state)
+  if (agentSessionId === null || !hasTui(agent)) return null
+  return (
+    <IconButton
+      icon="agent"
+      label={texts.openTui}
+      isDisabled={conversation?.state !== 'idle'}
+      onClick={() => openTui({ workbench, terminals }, agent, { sandbox, agentSessionId })}
     />
   )
 }
@@ -124,6 +145,7 @@ export function ConversationHead({ feed }: { readonly feed: ConversationFeed }):
           }
         />
       )}
+      {record !== undefined && !isShared && <TuiButton record={record} feed={feed} />}
       {record !== undefined && isOwner && <ShareButton record={record} />}
       <StopButton feed={feed} />
       {record !== undefined && !isShared && <RemoveButton record={record} feed={feed} />}

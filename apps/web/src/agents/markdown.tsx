@@ -1,7 +1,7 @@
 import MarkdownIt, { type Token } from 'markdown-it'
-import { createElement, memo, type ReactElement, type ReactNode, useState } from 'react'
-import { Confirm } from '../shell/dialog.tsx'
+import { createElement, memo, type ReactElement, type ReactNode } from 'react'
 import { agentTexts } from '../texts/agents.ts'
+import { OutsideLink } from './outside-link.tsx'
 
 /** Longer texts are shown as they are: parsing them would take too long. */
 const MAX_PARSED_CHARS = 16 * 1024
@@ -10,44 +10,6 @@ const MAX_PARSED_CHARS = 16 * 1024
 const parser = new MarkdownIt({ html: false, linkify: true })
 /** The parser drops what is nested deeper than 100. */
 const MAX_LEVEL = 90
-
-/** A link that the model wrote. Its target is shown before it is opened. */
-function ModelLink({
-  href,
-  children,
-}: {
-  readonly href: string
-  readonly children: ReactNode
-}): ReactElement {
-  const [isAsking, setAsking] = useState(false)
-  const url = URL.canParse(href) ? new URL(href) : undefined
-  if (url === undefined || !['https:', 'http:'].includes(url.protocol))
-    return (
-      <span>
-        {children} ({href})
-      </span>
-    )
-  return (
-    <>
-      <button type="button" className="model-link" title={url.href} onClick={() => setAsking(true)}>
-        {children}
-      </button>
-      {isAsking && (
-        <Confirm
-          title={agentTexts.link.title}
-          yes={agentTexts.link.open}
-          onAnswer={(isYes) => {
-            setAsking(false)
-            if (isYes) window.open(url.href, '_blank', 'noopener,noreferrer')
-          }}
-        >
-          <p>{agentTexts.link.text}</p>
-          <p className="model-url">{url.href}</p>
-        </Confirm>
-      )}
-    </>
-  )
-}
 
 function attribute(token: Token, name: string): string {
   return String(token.attrGet(name) ?? '')
@@ -66,9 +28,9 @@ function drawElement({ token, children }: Open, key: number): ReactNode {
   const { tag, type } = token
   if (type === 'link_open')
     return (
-      <ModelLink key={key} href={attribute(token, 'href')}>
+      <OutsideLink key={key} href={attribute(token, 'href')}>
         {children}
-      </ModelLink>
+      </OutsideLink>
     )
   // The page has its own headings above these.
   if (type === 'heading_open')
@@ -112,9 +74,9 @@ function drawLeaf(token: Token, key: number): ReactNode {
       // Never fetched: it would tell another server that the text was read.
       const href = attribute(token, 'src')
       return (
-        <ModelLink key={key} href={href}>
+        <OutsideLink key={key} href={href}>
           {agentTexts.image(token.content === '' ? href : token.content)}
-        </ModelLink>
+        </OutsideLink>
       )
     }
     default:

@@ -4,6 +4,7 @@ import { listSessions } from '../api/sessions.ts'
 import { displayTitle } from '../files/display-name.ts'
 import { focusView, openTab, type View } from '../layout/layout.ts'
 import { joinSession, openTerminal } from '../shell/open-terminal.ts'
+import type { Parts } from '../state/context.ts'
 import type { Workbench } from '../state/workbench.ts'
 import { agentTexts } from '../texts/agents.ts'
 import type { AgentItem } from './agent-list.ts'
@@ -67,6 +68,26 @@ export function openSharedConversation(
   if (session === null || !isConversationId(session)) return false
   openConversation(workbench, { id: session, sandbox, title: '' })
   return true
+}
+
+/** The argument with which an agent's own interface continues a conversation. */
+const RESUME: Readonly<Record<string, string>> = { claude: '--resume', opencode: '--session' }
+
+/** Opens the agent's own interface in a terminal: in a conversation, or a new one. */
+export function openTui(
+  { workbench, terminals }: Pick<Parts, 'workbench' | 'terminals'>,
+  agent: string,
+  conversation?: { readonly sandbox: string; readonly agentSessionId: string },
+): void {
+  const resume = RESUME[agent]
+  const args = conversation === undefined || resume === undefined ? [] : [resume, conversation.agentSessionId]
+  terminals.startFirst({ cmd: agent, args })
+  openTerminal(workbench, conversation?.sandbox)
+}
+
+/** True for agents that have an interface of their own in a terminal. */
+export function hasTui(agent: string): boolean {
+  return Object.hasOwn(RESUME, agent)
 }
 
 export function openItem(workbench: Workbench, item: AgentItem): void {

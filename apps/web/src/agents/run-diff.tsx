@@ -5,6 +5,7 @@ import { formatFailure } from '../state/workbench.ts'
 import { agentTexts } from '../texts/agents.ts'
 import { formatComments, type LineComment, type PatchFile, splitPatch } from './patch-files.ts'
 import { PatchLines } from './patch-lines.tsx'
+import { PublishDialog } from './publish-dialog.tsx'
 
 const { diff: texts } = agentTexts
 
@@ -54,6 +55,22 @@ function FileDiff({
       </summary>
       <PatchLines file={file} comments={comments} change={change} />
     </details>
+  )
+}
+
+/** Offers to publish the changes, or says why they cannot be. */
+function PublishOffer({ run }: { readonly run: Run }): ReactElement | null {
+  const [isOpen, setOpen] = useState(false)
+  const { publishable } = run
+  if (publishable === null) return null
+  if (publishable.problem !== null) return <p className="dim">{publishable.problem}</p>
+  return (
+    <p>
+      <button type="button" onClick={() => setOpen(true)}>
+        {agentTexts.publish.open}
+      </button>
+      {isOpen && <PublishDialog run={run} onClose={() => setOpen(false)} />}
+    </p>
   )
 }
 
@@ -107,6 +124,7 @@ export function RunDiff({
           {texts.download}
         </a>
       </p>
+      <PublishOffer run={run} />
       {load.files.length > MAX_SHOWN_FILES && <p className="dim">{texts.tooLarge(MAX_SHOWN_FILES)}</p>}
       {load.files.slice(0, MAX_SHOWN_FILES).map((file) => (
         <FileDiff key={file.path} file={file} comments={comments} change={setComments} />

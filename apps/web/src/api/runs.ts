@@ -35,6 +35,27 @@ export interface Run {
   readonly usage: { readonly costUsd: number; readonly turns: number }
   /** Null until it has ended, and in lists. */
   readonly result: RunResult | null
+  /** For its owner, once it has ended; null in lists, and without a repository. */
+  readonly publishable: {
+    /** Why its changes cannot be published; null: they can. */
+    readonly problem: string | null
+    /** A pull request can be opened too. */
+    readonly pullRequest: boolean
+  } | null
+}
+
+export interface Publication {
+  /** A new branch. */
+  readonly branch: string
+  readonly title: string
+  readonly body: string
+  readonly pullRequest: boolean
+}
+
+export interface Published {
+  readonly commit: string
+  readonly branch: string
+  readonly pullRequest: { readonly number: number; readonly url: string } | null
 }
 
 export interface NewRun {
@@ -121,6 +142,11 @@ export async function deleteRun(run: string): Promise<void> {
 
 export async function readRunDiff(run: string): Promise<string> {
   return await (await request(urlOf(run, '/diff'))).text()
+}
+
+/** Repeating it finds its branch and pull request. */
+export function publishRun(run: string, publication: Publication): Promise<Published> {
+  return requestJson<Published>(urlOf(run, '/publish'), { method: 'POST', json: publication })
 }
 
 const EVENT_TYPES = [

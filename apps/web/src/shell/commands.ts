@@ -4,6 +4,8 @@ import { MAX_FONT_SIZE, MIN_FONT_SIZE } from '../state/settings.ts'
 import { closePane } from './close-views.ts'
 import { isEditingKey, isPageCovered, keyContextOf } from './editing-keys.ts'
 import { openTerminal, openTmux, splitTerminal } from './open-terminal.ts'
+import { openTui } from '../agents/open-agent.ts'
+import { agentTexts } from '../texts/agents.ts'
 import { shellTexts } from '../texts/shell.ts'
 import { tmuxTexts } from '../texts/tmux.ts'
 
@@ -54,6 +56,12 @@ export function commandsOf(parts: Parts): readonly Command[] {
       title: titles.newTerminal,
       keys: 'Ctrl+Shift+`',
       run: () => openTerminal(workbench),
+    },
+    {
+      id: 'agent.terminal',
+      needsSandbox: true,
+      title: agentTexts.openClaude,
+      run: () => openTui(parts, 'claude'),
     },
     { id: 'tmux.open', needsSandbox: true, title: tmuxTexts.open, run: () => openTmux(workbench) },
     {
