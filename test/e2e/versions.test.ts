@@ -184,7 +184,7 @@ test(
   async () => {
     const data = mkdtempSync(join(tmpdir(), 'sandwire-host-'))
     try {
-      const before = await startHost({ data })
+      await using before = await startHost({ data })
       const view = async (on: RunningHost) =>
         (await (await on.fetch('/api/sandboxes/dev')).json()) as SandboxView
       await before.fetch('/api/sandboxes', {
@@ -202,13 +202,9 @@ test(
       await shell('dev', 'echo two > file', before)
       await before.stop()
       loseDisk(id, before)
-      const after = await startHost({ data })
-      try {
-        expect(await shell('dev', 'cat file', after)).toBe('two\n')
-        expect((await view(after)).saved.restored).toMatchObject({ reason: 'started' })
-      } finally {
-        await after.stop()
-      }
+      await using after = await startHost({ data })
+      expect(await shell('dev', 'cat file', after)).toBe('two\n')
+      expect((await view(after)).saved.restored).toMatchObject({ reason: 'started' })
     } finally {
       rmSync(data, { recursive: true, force: true })
     }
