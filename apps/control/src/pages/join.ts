@@ -44,12 +44,14 @@ const commandFor = ({ sandbox, session, role }) => {
   return { line: 'npx sbx-stdio ' + args, attaches: session !== null || !isViewer }
 }
 const showGrant = ({ sandbox, sandboxName, session, role, owner }) => {
-  const target = session === null ? fill(texts.sandbox, { name: sandboxName }) : texts.session
+  const isConversation = session !== null && session.includes('__')
+  const thing = isConversation ? texts.conversation : texts.session
+  const target = session === null ? fill(texts.sandbox, { name: sandboxName }) : thing
   show(fill(texts.invited, { owner, target, role }))
   const { line, attaches } = commandFor({ sandbox, session, role })
   byId('purpose').textContent = attaches ? texts.openInTerminal : texts.listInTerminal
   if (!isGuest) byId('line').textContent = line
-  byId('terminal').hidden = isGuest
+  byId('terminal').hidden = isGuest || isConversation
   byId('open').addEventListener('click', () => {
     sessionStorage.setItem('sandwire.open', JSON.stringify({ sandbox, session, role }))
   })

@@ -38,7 +38,7 @@ export const SIGN_IN_FAILED_TEXTS = {
 } as const
 
 export const JOIN_TEXTS = {
-  title: 'Join terminal',
+  title: 'Join',
   nameLabel: 'Your name, shown to others',
   join: 'Join',
   /** Before and after the command. */
@@ -50,11 +50,12 @@ export const JOIN_TEXTS = {
   invited: '{owner} invited you to {target} as {role}.',
   sandbox: 'sandbox {name}',
   session: 'a session',
+  conversation: 'a conversation with an agent',
   linkInvalid: 'The link was used, has expired or was revoked. Ask for a new one.',
   failed: 'The server responded with status {status}.',
   incomplete: 'This link is incomplete. Open the whole link.',
-  guest: 'You were invited to a terminal.',
-  confirm: 'You were invited to a terminal. If you join, its owner will see your name, {name}.',
+  guest: 'You were invited.',
+  confirm: 'You were invited. If you join, its owner will see your name, {name}.',
   signInFirst: 'Sign in to accept the invitation.',
 } as const
 
