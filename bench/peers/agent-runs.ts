@@ -139,12 +139,12 @@ export class AgentBench implements AsyncDisposable {
     return performance.now()
   }
 
-  /** Creates and starts a sandbox; `prepare` is a shell script that fills its workspace. */
-  async createSandbox(prepare?: string): Promise<string> {
+  /** Creates and starts a sandbox; `prepare` are shell scripts that fill its workspace. */
+  async createSandbox(...prepare: readonly string[]): Promise<string> {
     const name = `bench${crypto.randomUUID().slice(0, 8)}`
     await this.agents.deployment.create(name, { limits: { diskBytes: DISK_BYTES } })
     await this.agents.send('POST', `/api/sandboxes/${name}/start`)
-    if (prepare !== undefined) await this.#prepare(name, prepare)
+    for (const script of prepare) await this.#prepare(name, script)
     return name
   }
 
