@@ -72,6 +72,30 @@ test('a run is listed, shown, told something, aborted, and its diff printed', as
   expect(late.stderr).toContain(`run show ${id}`)
 })
 
+test('questions of an agent are shown, and answered in their order', async () => {
+  agents.onStart = (agent) => agent.ask('r1', 'Which?', 'What else?')
+  const running = startCommand(['agent', 'Ask', '--repo', REPO], options())
+  const shown = await eventually(
+    async () => {
+      const listed = JSON.parse((await sbx('runs', '--json')).stdout.toString()) as { runs: { id: string }[] }
+      const id = listed.runs[0]?.id ?? ''
+      const { stdout } = await sbx('run', 'show', id)
+      return stdout.includes('What else?') && { id, text: stdout.toString() }
+    },
+    { what: 'the questions', timeoutMs: 20_000, intervalMs: 100 },
+  )
+  expect(shown.text).toContain('Which?')
+  expect((await sbx('run', 'approve', shown.id, 'r1', '--answer', 'One')).code).toBe(2)
+  expect((await sbx('run', 'approve', shown.id, 'r1', '--answer', 'One', '--answer', 'Two')).code).toBe(0)
+  const agent = agents.runs.get(shown.id)
+  expect(agent?.answered).toMatchObject({
+    decision: 'allow',
+    answers: { 'Which?': 'One', 'What else?': 'Two' },
+  })
+  agent?.end('completed')
+  expect((await running.done).code).toBe(0)
+})
+
 test('wrong usage and unknown runs have a message and a hint', async () => {
   expect((await sbx('agent')).code).toBe(2)
   expect((await sbx('run', 'dance', 'x')).code).toBe(2)

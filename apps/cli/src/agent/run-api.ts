@@ -24,7 +24,12 @@ const runSchema = looseObject({
   createdMs: anyNumber,
   usage: looseObject({ costUsd: anyNumber }),
   approvals: schema.list(
-    looseObject({ requestId: schema.text(128), kind: schema.text(32), prompt: schema.text(64 * 1024) }),
+    looseObject({
+      requestId: schema.text(128),
+      kind: schema.text(32),
+      prompt: schema.text(64 * 1024),
+      questions: schema.optional(schema.list(looseObject({ question: schema.text(64 * 1024) }), 100)),
+    }),
     1_000,
   ),
   result: schema.nullable(

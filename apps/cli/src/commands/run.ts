@@ -3,6 +3,7 @@ import {
   describeMissing,
   errorOfRun,
   readDiff,
+  readRun,
   type Run,
   waitForResult,
 } from '../agent/run-api.ts'
@@ -24,7 +25,10 @@ function describe(run: Run): string {
     `state     ${outcome ?? state}${message === null ? '' : `: ${printable(message)}`}`,
     `cost      $${usage.costUsd.toFixed(2)}`,
     `task      ${printable(run.task)}`,
-    ...approvals.map(({ requestId, prompt }) => `waits     ${requestId}  ${printable(prompt)}`),
+    ...approvals.flatMap(({ requestId, prompt, questions = [] }) => [
+      `waits     ${requestId}  ${printable(prompt)}`,
+      ...questions.slice(1).map(({ question }) => `          and: ${printable(question)}`),
+    ]),
     ...(result === null ? [] : [`summary   ${printable(result.summary)}`]),
     ...(result === null || result.diffBytes === null ? [] : [`diff      ${result.diffBytes} bytes`]),
     ...describeMissing(run).map((line) => `missing   ${printable(line)}`),
@@ -90,6 +94,28 @@ function publish(options: CommandOptions): Action {
   }
 }
 
+function approve(request: string, options: CommandOptions): Action {
+  const message = options.value('message')
+  const given = options.values('answer')
+  const decision = options.has('deny') ? 'deny' : 'allow'
+  return async ({ api, io, isJson }, run) => {
+    const { approvals } = await readRun(api, run)
+    const pending = approvals.find(({ requestId }) => requestId === request)
+    const questions = pending?.questions ?? []
+    if (pending !== undefined && decision === 'allow' && given.length !== questions.length)
+      throw new UsageError(
+        `The request has ${questions.length} questions; give an --answer for each, in order`,
+      )
+    const answers = Object.fromEntries(questions.map(({ question }, at) => [question, given[at] ?? '']))
+    const response = await api.request('POST', `/api/runs/${run}/approvals/${request}`, {
+      decision,
+      ...(message === undefined ? {} : { message }),
+      ...(decision === 'deny' || questions.length === 0 ? {} : { answers }),
+    })
+    if (isJson) io.print(formatJson(response))
+  }
+}
+
 /** A part of an id must not lead to another route. */
 function pathPart(text: string, what: string): string {
   if (!/^[A-Za-z0-9_.:-]{1,128}$/.test(text))
@@ -124,19 +150,9 @@ function parseAction(options: CommandOptions): Action {
         if (isJson) io.print(formatJson(response))
       }
     }
-    case 'approve': {
+    case 'approve':
       need(1, 'approve RUN REQUEST')
-      const request = pathPart(first ?? '', 'a request')
-      const message = options.value('message')
-      const body = {
-        decision: options.has('deny') ? 'deny' : 'allow',
-        ...(message === undefined ? {} : { message }),
-      }
-      return async ({ api, io, isJson }, run) => {
-        const response = await api.request('POST', `/api/runs/${run}/approvals/${request}`, body)
-        if (isJson) io.print(formatJson(response))
-      }
-    }
+      return approve(pathPart(first ?? '', 'a request'), options)
     case 'publish':
       need(0, 'publish RUN --branch NAME --title TEXT [--body TEXT] [--pull-request]')
       return publish(options)
@@ -150,7 +166,7 @@ export const run: Command = {
   help: `Usage: sbx-stdio run show RUN
        sbx-stdio run events RUN
        sbx-stdio run say RUN "MESSAGE"
-       sbx-stdio run approve RUN REQUEST [--deny] [--message TEXT]
+       sbx-stdio run approve RUN REQUEST [--answer TEXT] [--deny] [--message TEXT]
        sbx-stdio run abort RUN
        sbx-stdio run diff RUN
        sbx-stdio run publish RUN --branch NAME --title TEXT [--body TEXT] [--pull-request]
@@ -159,6 +175,7 @@ Shows or steers a run of a coding agent. "events" follows the run to its end; on
 sbx-stdio agent. "approve" answers a request that "show" lists; the first answer counts. "diff" prints the changes of an
 ended run, for git apply. "publish" has the server push them as a commit on a new branch, and open a pull request.
 
+  --answer TEXT        answer to a question of the agent; one for each, in order
   --deny               refuse the request
   --message TEXT       tell the agent why
   --branch NAME        new branch of the run's repository
@@ -167,6 +184,7 @@ ended run, for git apply. "publish" has the server push them as a commit on a ne
   --pull-request       open a pull request at GitHub
 `,
   options: {
+    answer: 'values',
     deny: 'flag',
     message: 'value',
     branch: 'value',

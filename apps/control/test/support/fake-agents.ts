@@ -30,7 +30,7 @@ export class FakeAgent {
   pack:
     | { readonly bytes: Uint8Array<ArrayBuffer>; readonly commit: string; readonly tree: string }
     | undefined
-  answered: { readonly decision: string; readonly by: string } | undefined
+  answered: { readonly decision: string; readonly by: string; readonly answers?: unknown } | undefined
   /** Sockets of its events. */
   readonly viewers = new Set<(text: string) => void>()
   /** Whether `stop` ends it at once. */
@@ -88,14 +88,25 @@ export class FakeAgent {
     this.emit({ type: 'complete', exitCode: 0, signal: null })
   }
 
-  ask(requestId: string): void {
+  /** Asks for a permission, or questions. */
+  ask(requestId: string, ...questions: readonly string[]): void {
     this.state = 'awaiting'
     this.emit({
       type: 'awaiting_input',
-      prompt: 'Run ls?',
+      prompt: questions[0] ?? 'Run ls?',
       requestId,
-      kind: 'permission',
+      kind: questions.length === 0 ? 'permission' : 'question',
       deadlineMs: Date.now() + 60_000,
+      ...(questions.length === 0
+        ? {}
+        : {
+            questions: questions.map((question) => ({
+              question,
+              header: '',
+              allowsMany: false,
+              options: [],
+            })),
+          }),
     })
   }
 
@@ -230,7 +241,12 @@ export class FakeAgents {
         return Response.json({ id: body['id'], receipt: 'queued' })
       case 'approvals': {
         if (agent.answered !== undefined) return refuse(409, 'conflict')
-        agent.answered = { decision: String(body['decision']), by: String(body['by']) }
+        const { answers } = body
+        agent.answered = {
+          decision: String(body['decision']),
+          by: String(body['by']),
+          ...(answers === undefined ? {} : { answers }),
+        }
         agent.state = 'turn'
         const { requestId, decision, by } = body
         return Response.json({ requestId, state: 'answered', decision, by })
