@@ -218,7 +218,7 @@ function describeGate(address: string, slot: number): Socket {
 
 /**
  * V8 collects request objects when its young generation is full, and each holds memory outside V8 until then. With V8's default of
- * 16 MiB, a workerd that only forwards requests grows to 230 MiB within 24,000 of them, and to 340 MiB later (bench/README.md).
+ * 16 MiB, a workerd that only forwards requests grows to 327 MiB, with this to 116 MiB (bench/README.md).
  */
 export const V8_FLAGS: readonly string[] = ['--max-semi-space-size=4']
 
