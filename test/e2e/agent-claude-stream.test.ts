@@ -119,6 +119,15 @@ test('a client without the right to send is only shown the session', async () =>
   await end(id)
 })
 
+test('a client that sends too much is closed', async () => {
+  const id = await start()
+  await using client = await connect(id)
+  for (let sent = 0; sent < 400; sent += 1) client.send({ type: 'ping' })
+  expect(await client.closed()).toEqual({ code: 4005, reason: 'rate_limited' })
+  expect(client.messages.at(-1)).toMatchObject({ type: 'system', subtype: 'error' })
+  await end(id)
+})
+
 test('a revocation closes the connection', async () => {
   const id = await start()
   await using client = await connect(id)

@@ -194,6 +194,7 @@ describe('the query of /ws/claude-stream', () => {
   })
 
   test.each([
+    'constructor=1',
     'model=--x%20y',
     'allowed_tools=,',
     'allowed_tools=a%00',

@@ -21,10 +21,10 @@ export interface ClaudeQuery {
 }
 
 /** Other spellings that clients use. */
-const ALSO: Readonly<Record<string, string>> = {
-  allowedTools: 'allowed_tools',
-  disallowedTools: 'disallowed_tools',
-}
+const ALSO: ReadonlyMap<string, string> = new Map([
+  ['allowedTools', 'allowed_tools'],
+  ['disallowedTools', 'disallowed_tools'],
+])
 const NAMES = [
   'session_id',
   'resume',
@@ -57,7 +57,7 @@ function badParameter(name: string, problem: string): SandwireError {
 function readValues(query: URLSearchParams): ReadonlyMap<Name, string> {
   const values = new Map<Name, string>()
   for (const [given, value] of query) {
-    const name = ALSO[given] ?? given
+    const name = ALSO.get(given) ?? given
     const known = NAMES.find((candidate) => candidate === name)
     if (known === undefined) throw badParameter(name.replace(/[^\x20-\x7e]/g, '').slice(0, 40), 'unknown')
     if (values.has(known)) throw badParameter(known, 'given twice')

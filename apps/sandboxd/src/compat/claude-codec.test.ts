@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { JournalEntry } from '@sandwire/agent'
+import fc from 'fast-check'
 import { ClaudeCodec, type ClaudeEffect } from './claude-codec.ts'
 import { ClaudeSession } from './claude-session.ts'
 
@@ -204,6 +205,10 @@ describe('takes', () => {
     ['an empty message', { type: 'user', message: '' }],
     ['a long message', { type: 'user', message: 'x'.repeat(64 * 1024 + 1) }],
     ['an unknown mode', { type: 'control', subtype: 'set_permission_mode', mode: 'bypassPermissions' }],
+    [
+      'a mode with the name of a method',
+      { type: 'control', subtype: 'set_permission_mode', mode: 'constructor' },
+    ],
     ['an unknown type', { type: 'nonsense' }],
     ['a restart', { type: 'restart' }],
     ['an answer without a decision', { type: 'control_response', request_id: 'r1' }],
@@ -250,6 +255,30 @@ describe('takes', () => {
     expect(send(client, { type: 'control_response', response })).toEqual([
       answer({ decision: 'deny', message: 'No' }),
     ])
+  })
+
+  test('anything, without an error of its own', () => {
+    const types = ['user', 'command', 'control', 'control_response', 'approval_response', 'interrupt', 'x']
+    const names = [
+      'message',
+      'images',
+      'mode',
+      'subtype',
+      'request_id',
+      'response',
+      'decision',
+      'answers',
+      'updatedInput',
+    ]
+    const value = fc.jsonValue({ maxDepth: 3 })
+    const answers = fc.constant({ 'Which?': { toString: 1, valueOf: 1 } })
+    const fields = fc.dictionary(fc.constantFrom(...names), fc.oneof(value, answers))
+    fc.assert(
+      fc.property(fc.constantFrom(...types), fields, (type, rest) => {
+        for (const effect of client.fromClient(JSON.stringify({ ...rest, type }))) JSON.stringify(effect)
+      }),
+      { numRuns: 2_000 },
+    )
   })
 
   test('ping, initialize and both interrupts', () => {

@@ -33,13 +33,13 @@ export type ClaudeRequest =
 
 type PermissionMode = Extract<AgentSetting, { subtype: 'set_permission_mode' }>['mode']
 
-const MODES: Readonly<Record<string, PermissionMode>> = {
-  ask: 'default',
-  act: 'acceptEdits',
-  plan: 'plan',
-  default: 'default',
-  acceptEdits: 'acceptEdits',
-}
+const MODES: ReadonlyMap<string, PermissionMode> = new Map([
+  ['ask', 'default'],
+  ['act', 'acceptEdits'],
+  ['plan', 'plan'],
+  ['default', 'default'],
+  ['acceptEdits', 'acceptEdits'],
+])
 const MODEL = /^[A-Za-z0-9._:/@[\]-]{1,128}$/
 const MEDIA_TYPE = /^image\/(?:png|jpeg|gif|webp)$/
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
@@ -97,7 +97,7 @@ function parseUser(value: Json): ClaudeRequest {
   const files = textsAt(value, 'context_files').map((file) => `@${file}`)
   const leading = files.length === 0 ? [] : [{ type: 'text', text: files.join(' ') }]
   const content = [...leading, ...blocks, ...pictures.filter((each) => each !== undefined)]
-  return toMessage(content, MODES[textAt(value, 'mode') ?? ''])
+  return toMessage(content, MODES.get(textAt(value, 'mode') ?? ''))
 }
 
 /** Text blocks and images; undefined for anything else. */
@@ -154,7 +154,7 @@ function parseControl(value: Json): ClaudeRequest {
     case 'interrupt':
       return { kind: 'interrupt', isReported: false }
     case 'set_permission_mode': {
-      const mode = MODES[textAt(value, 'mode') ?? '']
+      const mode = MODES.get(textAt(value, 'mode') ?? '')
       if (mode === undefined) return invalid('Cannot set the mode: expected ask, act or plan')
       return { kind: 'setting', setting: { subtype, mode } }
     }
@@ -215,7 +215,11 @@ function toTexts(answers: Json): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(answers).map(([question, answer]) => [
       question,
-      Array.isArray(answer) ? answer.map(String).join(', ') : String(answer),
+      Array.isArray(answer) ? answer.map(toText).join(', ') : toText(answer),
     ]),
   )
+}
+
+function toText(answer: unknown): string {
+  return typeof answer === 'string' ? answer : JSON.stringify(answer)
 }

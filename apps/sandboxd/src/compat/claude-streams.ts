@@ -1,6 +1,6 @@
 import type { AgentState, JournalEntry } from '@sandwire/agent'
 import { claudeCloseOfError } from '@sandwire/internal-api'
-import { limits, SandwireError, TokenBucket } from '@sandwire/protocol'
+import { SandwireError, TokenBucket } from '@sandwire/protocol'
 import type { AgentRegistry } from '../agents/agent-registry.ts'
 import { EventSocket, type FeedAdapter } from '../agents/event-socket.ts'
 import type { StoredEntry } from '../agents/journal-file.ts'
@@ -11,6 +11,9 @@ import { ClaudeSession } from './claude-session.ts'
 
 /** How long the program of a session without clients waits for one while it has nothing to do. */
 const DETACHED_MS = 60_000
+/** Messages of one client. Each is written to the program, which may not read them. */
+const MESSAGES_PER_SECOND = 10
+const MESSAGE_BURST = 200
 
 const ENDING: ReadonlySet<AgentState> = new Set(['ending', 'collecting', 'ended'])
 
@@ -79,7 +82,7 @@ export class ClaudeStreams {
     const { now } = this.#deps
     const { session } = open
     const codec = new ClaudeCodec(options, session)
-    const bucket = new TokenBucket(limits.MESSAGES_PER_SECOND, limits.MESSAGES_PER_SECOND * 2, now())
+    const bucket = new TokenBucket(MESSAGES_PER_SECOND, MESSAGE_BURST, now())
     return {
       opened: () => {
         open.clients += 1
