@@ -362,3 +362,13 @@ describe('a running sandbox', () => {
     expect(quick.host.count(`POST /sandboxes/${id}/stop`)).toBe(1)
   })
 })
+
+test('the interface of an agent is refused with what the operator must set, also without an upgrade', async () => {
+  const response = await control.fetch('/attach?cmd=claude')
+  expect(response.status).toBe(503)
+  expect(await response.json()).toMatchObject({
+    error: { code: 'agent_not_configured', message: expect.stringContaining('set ANTHROPIC_API_KEY') },
+  })
+  // A path names any program.
+  expect((await control.fetch('/attach?cmd=/bin/claude')).status).toBe(426)
+})

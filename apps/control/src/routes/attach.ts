@@ -188,8 +188,8 @@ async function attach(
     isUpgrade ? dialect : 'v1',
     deps.sessionSettings,
   )
-  if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
   if (agentTui !== undefined) await deps.agentTuis.check(agentTui)
+  if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
   const attachCall: AttachCall = {
     ...call,
     dialect,
