@@ -1,9 +1,13 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connectPlain, eventually, rejectionOf, UpgradeRefused } from '@sandwire/testing'
 import { Attached, endSession, runShell } from './support/attached.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 import { mintHex } from './support/wire-client.ts'
 
+const MAIN = resolve(import.meta.dir, '../../apps/sandboxd/src/main.ts')
 const WAIT = { timeoutMs: 20_000 }
 let sandboxd: RunningSandboxd
 
@@ -290,9 +294,26 @@ describe('GET /attach', () => {
   })
 })
 
-test('answers a request that waits for changes of files at its end, however long it is', async () => {
-  const before = await json('/versions/changes')
+test('answers requests that wait for changes of files at their end, over TCP and a unix socket', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandwire-http-'))
+  const socket = join(folder, 'sandboxd.sock')
+  const flags = ['--insecure', '--listen', `unix:${socket}`, '--workspace', folder]
+  const other = Bun.spawn([process.execPath, MAIN, ...flags], { stdout: 'ignore', stderr: 'ignore' })
+  const overSocket = async (path: string): Promise<unknown> =>
+    (await fetch(`http://localhost${path}`, { unix: socket })).json()
+  const overTcp = async (path: string): Promise<unknown> => (await json(path)).body
   // Bun ends a silent request after 8 to 12 s unless it is told otherwise.
-  const waited = await json(`/versions/changes?known=${String(before.body['changes'])}&wait=13`)
-  expect(waited).toEqual(before)
+  const waits = async (get: typeof overTcp): Promise<unknown> => {
+    const { changes } = (await get('/versions/changes')) as { changes: number }
+    return get(`/versions/changes?known=${changes}&wait=13`)
+  }
+  try {
+    await eventually(() => existsSync(socket), { what: 'the socket', ...WAIT })
+    const answers = await Promise.all([overTcp, overSocket].map(waits))
+    for (const answer of answers) expect(answer).toMatchObject({ isEnding: false })
+  } finally {
+    other.kill()
+    await other.exited
+    rmSync(folder, { recursive: true, force: true })
+  }
 })

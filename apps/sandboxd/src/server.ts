@@ -70,6 +70,9 @@ function hostNames(address: ListenAddress, port: number, extra: readonly string[
   return names
 }
 
+/** On a unix socket Bun has no timeout for single requests, and only control can connect. The types do not know the option there. */
+const NO_IDLE_TIMEOUT: object = { idleTimeout: 0 }
+
 /** Listens and serves until stopped. */
 export function listen(address: ListenAddress, deps: ServerDependencies): Server<SocketData> {
   const app = new App(deps)
@@ -92,7 +95,7 @@ export function listen(address: ListenAddress, deps: ServerDependencies): Server
   }
   const server: Server<SocketData> =
     address.kind === 'unix'
-      ? Bun.serve({ ...common, unix: address.path })
+      ? Bun.serve({ ...common, unix: address.path, ...NO_IDLE_TIMEOUT })
       : // By default Bun shares a port between servers outside development and distributes connections at random.
         Bun.serve({ ...common, hostname: address.hostname, port: address.port, reusePort: false })
   app.open(hostNames(address, server.port ?? 0, deps.settings.hosts))
