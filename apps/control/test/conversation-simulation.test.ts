@@ -139,7 +139,7 @@ class Model {
   files = ''
   known = ''
   readonly saved: string[] = []
-  restored: { readonly key: string; readonly present: number } | undefined
+  restored: { readonly key: string; readonly undoVersion: number } | undefined
   keys = 0
   /** Messages with which the agent was not told that files were restored. */
   readonly untold: string[] = []
@@ -171,7 +171,7 @@ class Model {
   evict(): void {
     this.socket = undefined
     this.state = new ConversationState('c', JSON.parse(this.#stored) as ConversationSnapshot)
-    this.on({ type: 'woken' })
+    this.on({ type: 'restarted' })
   }
 
   frame(frame: ClientFrame): void {
@@ -226,7 +226,7 @@ class Model {
     }
     if (run === undefined) throw new Refusal('not_found', false)
     switch (work.kind) {
-      case 'dial':
+      case 'connect':
         this.socket = { run: work.run, after: work.after }
         return { type: 'opened', run: work.run }
       case 'deliver':
@@ -244,8 +244,8 @@ class Model {
       case 'stop':
         if (run.state !== 'ended') run.end('aborted')
         return { type: 'stopped', run: work.run }
-      case 'look':
-        return { type: 'seen', run: work.run, agent: run.state, lastSeq: run.events.length }
+      case 'check':
+        return { type: 'checked', run: work.run, agent: run.state, lastSeq: run.events.length }
     }
   }
 
@@ -285,11 +285,11 @@ class Model {
     if ([...this.runs.values()].some(({ state }) => state !== 'ended')) throw new Error('An agent works')
     const isRepeated = this.restored?.key === key
     if (!isRepeated && this.random.chance(this.faults / 4)) throw new Refusal('not_found', false)
-    const present = this.restored?.key === key ? this.restored.present : this.#save()
+    const undoVersion = this.restored?.key === key ? this.restored.undoVersion : this.#save()
     expect(kept).toContain(version)
-    this.restored = { key, present }
+    this.restored = { key, undoVersion }
     this.files = this.saved[version - 1] ?? ''
-    return { type: 'restored', key, present }
+    return { type: 'restored', key, undoVersion }
   }
 
   read(): void {
@@ -332,9 +332,9 @@ class Model {
 
   /** A person restores the files of a message, or undoes the last restore. */
   requestRestore(): void {
-    const { turns, presents } = this.state.snapshot
+    const { turns, undoVersions } = this.state.snapshot
     const turn = turns.length === 0 ? undefined : this.random.pick(turns)
-    const isUndo = this.random.chance(0.4) && presents.length > 0
+    const isUndo = this.random.chance(0.4) && undoVersions.length > 0
     if (!isUndo && turn === undefined) return
     const target = isUndo ? ({ undo: true } as const) : { message: turn?.message ?? '' }
     const sender = { socket: 's', account: 'a', name: 'A' }
@@ -365,12 +365,12 @@ class Model {
       for (const run of this.runs.values()) if (run.state !== 'awaiting') run.step(this.random)
       for (let count = 0; count < 20; count += 1) this.read()
       this.work()
-      const { link, queue, requests, waiting, isPaused, restore } = this.state.snapshot
+      const { program, queue, requests, waiting, isPaused, restore } = this.state.snapshot
       const [first] = waiting
       if (isPaused && first !== undefined) this.frame({ type: 'message_now', id: first.id })
       const isIdle = this.state.work(Number.MAX_SAFE_INTEGER) === undefined
       const isDone = isIdle && restore === null && queue.length + waiting.length + requests.length === 0
-      if (isDone && (link.kind === 'none' || link.kind === 'resting')) return
+      if (isDone && (program.kind === 'none' || program.kind === 'resting')) return
       this.now += 500
       this.on({ type: 'tick' })
     }
@@ -420,9 +420,9 @@ function check(model: Model): void {
   )
   const done = entries.filter(({ frame }) => frame.type === 'done')
   expect(done.length).toBeGreaterThanOrEqual(dropped.length > 0 ? 0 : turns.length)
-  const { link, isPinned, turn } = model.state.snapshot
-  expect([link.kind === 'resting' && link.agent === 'awaiting', false]).toContain(isPinned)
-  if (link.kind === 'resting' && link.agent === 'idle') expect(turn).toBeNull()
+  const { program, isPinned, turn } = model.state.snapshot
+  expect([program.kind === 'resting' && program.agent === 'awaiting', false]).toContain(isPinned)
+  if (program.kind === 'resting' && program.agent === 'idle') expect(turn).toBeNull()
 }
 
 test(`a conversation loses and repeats nothing in ${SEEDS} random runs with evictions`, () => {

@@ -139,7 +139,7 @@ describe('messages that wait for the end of the turn', () => {
 test('a resting agent works as soon as it has been sent a message, and a stop drops that', () => {
   const conversation = new Conversation()
   conversation.endTurn()
-  conversation.on({ type: 'seen', run: 'c-1', agent: 'idle', lastSeq: 4 })
+  conversation.on({ type: 'checked', run: 'c-1', agent: 'idle', lastSeq: 4 })
   conversation.on({ type: 'pinned', isPinned: false })
   expect([conversation.state.activity, conversation.state.work(1)]).toEqual(['idle', undefined])
   conversation.frame({ type: 'message', content: 'a', id: 'a' })
@@ -149,7 +149,7 @@ test('a resting agent works as soon as it has been sent a message, and a stop dr
   // An agent that has nothing to do is told so, too: it may just have got the message.
   conversation.on({ type: 'interrupted', run: 'c-1' })
   conversation.on({ type: 'opened', run: 'c-1' })
-  conversation.on({ type: 'seen', run: 'c-1', agent: 'idle', lastSeq: 4 })
+  conversation.on({ type: 'checked', run: 'c-1', agent: 'idle', lastSeq: 4 })
   expect(conversation.state.activity).toBe('idle')
 })
 
@@ -158,7 +158,7 @@ test('an agent that waited works as soon as it was answered', () => {
   conversation.ask('r', 'Write')
   expect(conversation.state.activity).toBe('awaiting')
   conversation.event({ type: 'status', status: 'state', state: 'awaiting' })
-  conversation.on({ type: 'seen', run: 'c-1', agent: 'awaiting', lastSeq: 4 })
+  conversation.on({ type: 'checked', run: 'c-1', agent: 'awaiting', lastSeq: 4 })
   conversation.frame({ type: 'permission_response', requestId: 'r', decision: 'allow' })
   expect(conversation.state.activity).toBe('working')
 })

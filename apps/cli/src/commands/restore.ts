@@ -7,7 +7,7 @@ import { requireVersion } from './version-argument.ts'
 export const restore: Command = {
   help: `Usage: sbx-stdio restore SANDBOX@VERSION [--json]
 
-Replaces the files of a sandbox by a saved version and restarts it; its programs end. The present files are saved
+Replaces the files of a sandbox by a saved version and restarts it; its programs end. The current files are saved
 first, as a version to which you can go back.
 `,
   options: {},

@@ -40,11 +40,11 @@ export function takeAgentEvent(draft: ConversationDraft, event: RunEvent, uuid: 
 }
 
 function result(draft: ConversationDraft, { status, summary }: Extract<RunEvent, { type: 'result' }>): void {
-  const { link, turn } = draft.state
+  const { program, turn } = draft.state
   if (draft.cannotResume && (status === 'failed' || status === 'crashed')) return
-  if (link.kind === 'working' && link.first !== null) {
-    draft.canceled(link.first.id)
-    draft.set({ link: { ...link, first: null } })
+  if (program.kind === 'working' && program.first !== null) {
+    draft.canceled(program.first.id)
+    draft.set({ program: { ...program, first: null } })
   }
   if (turn === null) return
   if (status !== 'completed' && status !== 'aborted') {
@@ -55,19 +55,19 @@ function result(draft: ConversationDraft, { status, summary }: Extract<RunEvent,
 }
 
 function status(draft: ConversationDraft, status: Extract<RunEvent, { type: 'status' }>): void {
-  const { link } = draft.state
+  const { program } = draft.state
   switch (status.status) {
     case 'state':
-      if (link.kind === 'working') draft.set({ link: { ...link, agent: status.state } })
+      if (program.kind === 'working') draft.set({ program: { ...program, agent: status.state } })
       if (status.state === 'turn')
         draft.set({ turn: draft.state.turn ?? { text: '', tokens: draft.state.tokens } })
       return
     case 'session': {
       const { agentSessionId, model, version } = status
-      if (link.kind === 'working' && link.first !== null) draft.told(link.first.id)
+      if (program.kind === 'working' && program.first !== null) draft.noticeSent(program.first.id)
       draft.set({
         resume: agentSessionId,
-        ...(link.kind === 'working' ? { link: { ...link, first: null } } : {}),
+        ...(program.kind === 'working' ? { program: { ...program, first: null } } : {}),
       })
       draft.append({ type: 'sdk_message', message: toInitMessage(agentSessionId, model, version) })
       return

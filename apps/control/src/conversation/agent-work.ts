@@ -69,8 +69,8 @@ export class AgentWork {
     this.#deps = deps
   }
 
-  /** Throws what failed. `dial` is not done here, because it opens a socket. */
-  async perform(work: Exclude<Work, { kind: 'dial' }>): Promise<ConversationInput> {
+  /** Throws what failed. `connect` is not done here, because it opens a socket. */
+  async perform(work: Exclude<Work, { kind: 'connect' }>): Promise<ConversationInput> {
     switch (work.kind) {
       case 'pin':
         await this.#pin(work.isPinned)
@@ -88,8 +88,8 @@ export class AgentWork {
         const { key, version, by } = work.restore
         const { id, sandbox } = this.#record
         const restore = { holder: id, key, version, kept: work.kept }
-        const present = unwrap(await this.#deps.lookup.sandbox(sandbox).restoreWorkspace(by, restore))
-        return { type: 'restored', key, present }
+        const undoVersion = unwrap(await this.#deps.lookup.sandbox(sandbox).restoreWorkspace(by, restore))
+        return { type: 'restored', key, undoVersion }
       }
       case 'answer':
         await this.#json(work.run, { method: 'POST', path: '/approvals', body: work.answer })
@@ -100,11 +100,11 @@ export class AgentWork {
       case 'stop':
         await this.#stop(work.run)
         return { type: 'stopped', run: work.run }
-      case 'look': {
+      case 'check': {
         const { state, lastSeq } = agentViewSchema.parse(
           await this.#json(work.run, { method: 'GET', path: '' }),
         )
-        return { type: 'seen', run: work.run, agent: state, lastSeq }
+        return { type: 'checked', run: work.run, agent: state, lastSeq }
       }
       case 'forget':
         await this.#forget(work.run)
@@ -113,7 +113,7 @@ export class AgentWork {
   }
 
   /** Opens the socket of the program's events after a sequence number. */
-  async dial(run: string, after: number): Promise<WebSocket> {
+  async connect(run: string, after: number): Promise<WebSocket> {
     const request = {
       method: 'GET',
       path: `/events?after=${after}`,

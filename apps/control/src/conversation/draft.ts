@@ -64,15 +64,15 @@ export class ConversationDraft {
   }
 
   /** The agent has a message, and with it the notice about restored files. */
-  told(id: string): void {
+  noticeSent(id: string): void {
     const { notice } = this.#state
-    if (notice !== null) this.set({ notice: null, told: { id, notice } })
+    if (notice !== null) this.set({ notice: null, sentNotice: { id, notice } })
   }
 
   /** The agent has not read a message. */
   canceled(id: string): void {
-    const { told } = this.#state
-    if (told?.id === id) this.set({ notice: this.#state.notice ?? told.notice, told: null })
+    const { sentNotice } = this.#state
+    if (sentNotice?.id === id) this.set({ notice: this.#state.notice ?? sentNotice.notice, sentNotice: null })
     const message = 'The agent was interrupted or ended before it read the message. Send it again.'
     this.append({ type: 'message_dropped', id, reason: 'canceled', message })
   }
@@ -104,7 +104,7 @@ export class ConversationDraft {
 
   /** True when the program was to continue a conversation and has not begun to. */
   get cannotResume(): boolean {
-    const { link, resume } = this.#state
-    return link.kind === 'working' && link.first !== null && resume !== null
+    const { program, resume } = this.#state
+    return program.kind === 'working' && program.first !== null && resume !== null
   }
 }

@@ -79,9 +79,13 @@ function charsOf({ state: { queue, waiting } }: ConversationDraft): number {
 }
 
 /** True until the agent has finished with every message that was accepted. */
-function isBusy({ state: { queue, turn, requests, link, restore } }: ConversationDraft): boolean {
+function isBusy({ state: { queue, turn, requests, program, restore } }: ConversationDraft): boolean {
   return (
-    queue.length > 0 || turn !== null || requests.length > 0 || link.kind === 'starting' || restore !== null
+    queue.length > 0 ||
+    turn !== null ||
+    requests.length > 0 ||
+    program.kind === 'starting' ||
+    restore !== null
   )
 }
 

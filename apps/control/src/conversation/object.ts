@@ -310,7 +310,7 @@ export class ConversationObject extends DurableObject<Env> {
     this.#sockets.broadcast(texts)
     this.#touch(effects.some(({ kind }) => kind === 'persist'))
     if (state.activity !== before) this.#report()
-    this.#hangUp()
+    this.#closeRestingSocket()
     this.#advanceSoon()
     return effects
   }
@@ -325,10 +325,10 @@ export class ConversationObject extends DurableObject<Env> {
   }
 
   /** Closes the socket to the sandbox when the agent rests, so that the object can be evicted. */
-  #hangUp(): void {
-    const { link } = this.#conversation.snapshot
+  #closeRestingSocket(): void {
+    const { program } = this.#conversation.snapshot
     if (this.#agentSocket === undefined) return
-    if (link.kind === 'working' && link.run === this.#agentSocket.run) return
+    if (program.kind === 'working' && program.run === this.#agentSocket.run) return
     this.#agentSocket.close()
     this.#agentSocket = undefined
   }
@@ -370,10 +370,10 @@ export class ConversationObject extends DurableObject<Env> {
     const { log } = runtimeOf(this.env)
     try {
       const agent = await this.#openWork()
-      if (work.kind !== 'dial') return await agent.perform(work)
+      if (work.kind !== 'connect') return await agent.perform(work)
       const { run } = work
       this.#agentSocket?.close()
-      const socket = await agent.dial(run, work.after)
+      const socket = await agent.connect(run, work.after)
       this.#agentSocket = new EventSocket(run, socket, {
         messages: (messages) => this.#onAgent(run, messages),
         closed: () => this.#onAgentClosed(run),
@@ -443,10 +443,10 @@ export class ConversationObject extends DurableObject<Env> {
   async #delete(): Promise<void> {
     const { id, owner } = this.#record
     const work = await this.#openWork()
-    const { link, ended } = this.#conversation.snapshot
+    const { program, ended } = this.#conversation.snapshot
     this.#agentSocket?.close()
     this.#agentSocket = undefined
-    await work.release('run' in link ? [link.run, ...ended] : ended)
+    await work.release('run' in program ? [program.run, ...ended] : ended)
     unwrap(await this.env.ACCOUNT.get(this.env.ACCOUNT.idFromName(owner)).removeConversation(id))
     this.#sockets.closeAll(CLOSE_GOING_AWAY, 'deleted')
     await this.ctx.storage.deleteAlarm()
@@ -471,7 +471,7 @@ export class ConversationObject extends DurableObject<Env> {
     const { id } = this.#record
     const state = new ConversationState(id, this.#store.readState() ?? NEW_CONVERSATION)
     // No socket of an earlier life is open.
-    state.on({ type: 'woken' }, Date.now())
+    state.on({ type: 'restarted' }, Date.now())
     this.#state = state
     return state
   }

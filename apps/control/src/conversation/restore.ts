@@ -2,7 +2,7 @@ import type { ErrorCode } from '@sandwire/protocol'
 import {
   addTurn,
   type Held,
-  MAX_PRESENTS,
+  MAX_UNDO_VERSIONS,
   forgetVersion,
   type RestorePointsView,
   type RestoreTarget,
@@ -16,14 +16,14 @@ const RESTORE_MS = 5 * 60_000
 
 /** What clients see of restores. */
 export function restorePointsOf(state: ConversationSnapshot): RestorePointsView {
-  const { turns, presents, restore } = state
-  return { turns, canUndo: presents.length > 0, isRestoring: restore !== null }
+  const { turns, undoVersions, restore } = state
+  return { turns, canUndo: undoVersions.length > 0, isRestoring: restore !== null }
 }
 
-/** True while nothing of the agent is in progress. */
-function isAtRest({ queue, turn, requests, link }: ConversationSnapshot): boolean {
-  const canRest = link.kind === 'none' || (link.kind === 'resting' && link.agent === 'idle')
-  return canRest && queue.length === 0 && turn === null && requests.length === 0
+/** True while the agent does nothing, so that files can be restored. */
+function canRestore({ queue, turn, requests, program }: ConversationSnapshot): boolean {
+  const isResting = program.kind === 'none' || (program.kind === 'resting' && program.agent === 'idle')
+  return isResting && queue.length === 0 && turn === null && requests.length === 0
 }
 
 /** Begins a restore: the agent's program is ended, then the files are restored. */
@@ -36,7 +36,7 @@ export function requestRestore(
     draft.send(sender.socket, { type: 'error', code, message })
   if (state.restore !== null)
     return refuse('conflict', 'Cannot restore the files: another restore is in progress')
-  if (!isAtRest(state))
+  if (!canRestore(state))
     return refuse('conflict', 'Cannot restore the files while the agent works: stop it first')
   const version = versionOf(state, target)
   if (version === undefined)
@@ -46,17 +46,17 @@ export function requestRestore(
   const message = 'undo' in target ? null : target.message
   const restore: Restore = { key, message, version, atMs: nowMs, by: sender.account, byName: sender.name }
   // The program would go on with what it knows of files that are not there any more.
-  draft.set({ restore, retryMs: 0, ...(state.link.kind === 'resting' ? { wantsClose: true } : {}) })
+  draft.set({ restore, retryMs: 0, ...(state.program.kind === 'resting' ? { wantsClose: true } : {}) })
 }
 
-/** The files were restored; `present` has those from before. */
-export function takeRestored(draft: ConversationDraft, key: string, present: number): void {
-  const { restore, presents } = draft.state
+/** The files were restored; `undoVersion` has the files from before. */
+export function takeRestored(draft: ConversationDraft, key: string, undoVersion: number): void {
+  const { restore, undoVersions } = draft.state
   if (restore?.key !== key) return
   const { message, version, by, byName } = restore
   draft.set({
     restore: null,
-    presents: [...presents, present].slice(-MAX_PRESENTS),
+    undoVersions: [...undoVersions, undoVersion].slice(-MAX_UNDO_VERSIONS),
     notice: { message, isSure: true },
   })
   draft.append({ type: 'files_restored', message, version, by, byName })
@@ -71,14 +71,14 @@ export function restoreFailed(
     retryable,
   }: { readonly code: ErrorCode; readonly message: string; readonly retryable: boolean },
 ): void {
-  const { restore, turns, presents } = draft.state
+  const { restore, turns, undoVersions } = draft.state
   if (restore === null || (retryable && draft.nowMs < restore.atMs + RESTORE_MS)) return
   const isDeleted = code === 'not_found'
   draft.set({
     restore: null,
     // An attempt may have succeeded without a response.
     ...(retryable ? { notice: { message: restore.message, isSure: false } } : {}),
-    ...(isDeleted ? forgetVersion({ turns, presents }, restore.version) : {}),
+    ...(isDeleted ? forgetVersion({ turns, undoVersions }, restore.version) : {}),
   })
   draft.append({ type: 'error', code, message })
 }

@@ -43,7 +43,7 @@ interface OpenRequest {
 }
 
 /** The agent's program in the sandbox. `run` names it and its journal; each start has a new one. */
-export type AgentLink =
+export type ProgramState =
   | { readonly kind: 'none' }
   /** It is being started with the first message of the queue. */
   | {
@@ -62,7 +62,7 @@ export type AgentLink =
       readonly agent: AgentState
       readonly isOpen: boolean
       /** The last event after which the sandbox was asked whether the agent rests. */
-      readonly lookedSeq: number | null
+      readonly checkedSeq: number | null
       /** Set until it has begun a conversation: the message that is lost if it cannot. */
       readonly first: QueuedMessage | null
     }
@@ -112,9 +112,10 @@ export interface ConversationSnapshot {
   /** Waiting messages stay until a person sends one. */
   readonly isPaused: boolean
   readonly allowedTools: readonly AllowedTool[]
+  /** Messages that were acknowledged; a repeated id gets the same response. */
   readonly known: readonly { readonly id: string; readonly seq: number }[]
   readonly requests: readonly OpenRequest[]
-  readonly link: AgentLink
+  readonly program: ProgramState
   readonly starts: number
   /** Conversation of the agent, which the next start continues. */
   readonly resume: string | null
@@ -133,10 +134,10 @@ export interface ConversationSnapshot {
   readonly turns: readonly Turn[]
   readonly restore: Restore | null
   /** Versions of the files before each restore, newest last. */
-  readonly presents: readonly number[]
+  readonly undoVersions: readonly number[]
   readonly notice: RestoreNotice | null
   /** The last notice, and the message with which the agent got it: it may not have read them. */
-  readonly told: { readonly id: string; readonly notice: RestoreNotice } | null
+  readonly sentNotice: { readonly id: string; readonly notice: RestoreNotice } | null
 }
 
 export const NEW_CONVERSATION: ConversationSnapshot = {
@@ -150,7 +151,7 @@ export const NEW_CONVERSATION: ConversationSnapshot = {
   allowedTools: [],
   known: [],
   requests: [],
-  link: { kind: 'none' },
+  program: { kind: 'none' },
   starts: 0,
   resume: null,
   turn: null,
@@ -162,7 +163,7 @@ export const NEW_CONVERSATION: ConversationSnapshot = {
   retryMs: 0,
   turns: [],
   restore: null,
-  presents: [],
+  undoVersions: [],
   notice: null,
-  told: null,
+  sentNotice: null,
 }

@@ -39,7 +39,7 @@ export type ConversationInput =
   /** A frame of a browser. `newId` is for a message that has no id. */
   | { readonly type: 'frame'; readonly frame: ClientFrame; readonly sender: Sender; readonly newId: string }
   /** The object was created anew: no socket to the sandbox is open. */
-  | { readonly type: 'woken' }
+  | { readonly type: 'restarted' }
   | { readonly type: 'tick' }
   /** A person has requested that the files are restored. */
   | {
@@ -49,7 +49,7 @@ export type ConversationInput =
       readonly sender: Sender
     }
   /** Results of work. */
-  | { readonly type: 'restored'; readonly key: string; readonly present: number }
+  | { readonly type: 'restored'; readonly key: string; readonly undoVersion: number }
   /** The files are kept for a message, or cannot be. */
   | { readonly type: 'held'; readonly message: string; readonly held: Held }
   | { readonly type: 'started'; readonly run: string }
@@ -64,7 +64,7 @@ export type ConversationInput =
   | { readonly type: 'pinned'; readonly isPinned: boolean }
   | { readonly type: 'forgotten'; readonly run: string }
   /** The sandbox was asked for the state of the agent. */
-  | { readonly type: 'seen'; readonly run: string; readonly agent: AgentState; readonly lastSeq: number }
+  | { readonly type: 'checked'; readonly run: string; readonly agent: AgentState; readonly lastSeq: number }
   | { readonly type: 'events'; readonly run: string; readonly events: readonly NumberedEvent[] }
   /** The sandbox does not know the program any more. */
   | { readonly type: 'gone'; readonly run: string }
@@ -108,21 +108,21 @@ export class ConversationState {
 
   /** True while events are read through a socket. */
   get wantsSocket(): boolean {
-    return this.#draft.state.link.kind === 'working'
+    return this.#draft.state.program.kind === 'working'
   }
 
   on(input: ConversationInput, nowMs: number): readonly ConversationEffect[] {
     this.#draft = new ConversationDraft(this.#id, this.#draft.state, nowMs)
     const before = this.sandboxStatus
     const frameBefore = JSON.stringify(this.stateFrame)
-    const { turns, presents, restore } = this.#draft.state
+    const { turns, undoVersions, restore } = this.#draft.state
     this.#take(input)
     releaseWaiting(this.#draft)
     this.#beginStart()
     const { sandboxStatus, stateFrame } = this
     if (JSON.stringify(stateFrame) !== frameBefore) this.#draft.broadcast(stateFrame)
     const { state } = this.#draft
-    if (state.turns !== turns || state.presents !== presents || state.restore !== restore)
+    if (state.turns !== turns || state.undoVersions !== undoVersions || state.restore !== restore)
       this.#draft.broadcast(this.restorePoints)
     if (sandboxStatus !== before) this.#draft.broadcast({ type: 'connection_status', sandboxStatus })
     return this.#draft.effects
@@ -135,9 +135,9 @@ export class ConversationState {
 
   /** When something is due without a further input; undefined: never. */
   get wakeMs(): number | undefined {
-    const { link, queue, retryMs } = this.#draft.state
+    const { program, queue, retryMs } = this.#draft.state
     const times = queue.map(({ atMs }) => atMs + QUEUE_MS)
-    if (link.kind === 'resting' && link.wakeMs !== null) times.push(link.wakeMs)
+    if (program.kind === 'resting' && program.wakeMs !== null) times.push(program.wakeMs)
     if (nextWork(this.#draft.state) !== undefined) times.push(retryMs)
     return times.length === 0 ? undefined : Math.min(...times)
   }
@@ -146,14 +146,14 @@ export class ConversationState {
     switch (input.type) {
       case 'frame':
         return this.#frame(input.frame, input.sender, input.newId)
-      case 'woken':
+      case 'restarted':
         return this.#lost()
       case 'tick':
         return this.#tick()
       case 'restore':
         return requestRestore(this.#draft, input)
       case 'restored':
-        return takeRestored(this.#draft, input.key, input.present)
+        return takeRestored(this.#draft, input.key, input.undoVersion)
       case 'held':
         return takeHeld(this.#draft, input.message, input.held)
       case 'started':
@@ -167,11 +167,11 @@ export class ConversationState {
       default:
     }
     // The rest is about a program that may have been replaced.
-    const { link } = this.#draft.state
-    if (!('run' in link) || link.run !== input.run) return
+    const { program } = this.#draft.state
+    if (!('run' in program) || program.run !== input.run) return
     switch (input.type) {
       case 'opened':
-        if (link.kind === 'working') this.#draft.set({ link: { ...link, isOpen: true } })
+        if (program.kind === 'working') this.#draft.set({ program: { ...program, isOpen: true } })
         return
       case 'lost':
         this.#lost()
@@ -186,8 +186,8 @@ export class ConversationState {
       case 'stopped':
         this.#draft.set({ wantsClose: false })
         return this.#wake()
-      case 'seen':
-        return this.#seen(input.agent, input.lastSeq)
+      case 'checked':
+        return this.#checked(input.agent, input.lastSeq)
       case 'events':
         for (const entry of input.events) this.#event(entry)
         return
@@ -250,22 +250,22 @@ export class ConversationState {
       case 'interrupt':
         return this.#interrupt()
       case 'close':
-        if (this.#draft.state.link.kind === 'working' || this.#draft.state.link.kind === 'resting')
+        if (this.#draft.state.program.kind === 'working' || this.#draft.state.program.kind === 'resting')
           this.#draft.set({ wantsClose: true })
     }
   }
 
   /** Ends the turn, and drops messages that the agent does not have yet. Messages that wait for its end stay. */
   #interrupt(): void {
-    const { link, queue } = this.#draft.state
-    switch (link.kind) {
+    const { program, queue } = this.#draft.state
+    switch (program.kind) {
       case 'none':
         return
       case 'starting':
-        this.#draft.set({ link: { kind: 'none' }, ended: [...this.#draft.state.ended, link.run] })
+        this.#draft.set({ program: { kind: 'none' }, ended: [...this.#draft.state.ended, program.run] })
         break
       case 'resting':
-        if (link.agent !== 'awaiting' && queue.length === 0) return
+        if (program.agent !== 'awaiting' && queue.length === 0) return
         this.#draft.set({ wantsInterrupt: true })
         break
       case 'working':
@@ -319,20 +319,20 @@ export class ConversationState {
 
   /** Starts the program when a message waits and none runs. */
   #beginStart(): void {
-    const { link, queue, starts, restore } = this.#draft.state
+    const { program, queue, starts, restore } = this.#draft.state
     const [first] = queue
-    if (link.kind !== 'none' || first === undefined || restore !== null) return
+    if (program.kind !== 'none' || first === undefined || restore !== null) return
     const run = `${this.#id}-${starts + 1}`
-    this.#draft.set({ starts: starts + 1, link: { kind: 'starting', run, first: first.id }, retryMs: 0 })
+    this.#draft.set({ starts: starts + 1, program: { kind: 'starting', run, first: first.id }, retryMs: 0 })
   }
 
   #started(run: string): void {
-    const { link, queue } = this.#draft.state
-    if (link.kind !== 'starting' || link.run !== run) return
-    const first = queue.find(({ id }) => id === link.first) ?? null
+    const { program, queue } = this.#draft.state
+    if (program.kind !== 'starting' || program.run !== run) return
+    const first = queue.find(({ id }) => id === program.first) ?? null
     this.#draft.set({
-      link: { kind: 'working', run, seq: 0, agent: 'starting', isOpen: false, lookedSeq: null, first },
-      queue: queue.filter(({ id }) => id !== link.first),
+      program: { kind: 'working', run, seq: 0, agent: 'starting', isOpen: false, checkedSeq: null, first },
+      queue: queue.filter(({ id }) => id !== program.first),
       turn: { text: '', tokens: this.#draft.state.tokens },
       retryMs: 0,
     })
@@ -340,7 +340,7 @@ export class ConversationState {
 
   #delivered(id: string): void {
     const { queue } = this.#draft.state
-    if (queue.some((message) => message.id === id)) this.#draft.told(id)
+    if (queue.some((message) => message.id === id)) this.#draft.noticeSent(id)
     this.#draft.delivered(id)
     this.#wake()
   }
@@ -355,43 +355,45 @@ export class ConversationState {
 
   /** The agent may have something to do, so its events are read again. */
   #wake(): void {
-    const { link } = this.#draft.state
-    if (link.kind === 'working') this.#draft.set({ link: { ...link, lookedSeq: null } })
-    if (link.kind !== 'resting') return
-    const { run, seq, agent } = link
+    const { program } = this.#draft.state
+    if (program.kind === 'working') this.#draft.set({ program: { ...program, checkedSeq: null } })
+    if (program.kind !== 'resting') return
+    const { run, seq, agent } = program
     this.#draft.set({
-      link: { kind: 'working', run, seq, agent, isOpen: false, lookedSeq: null, first: null },
+      program: { kind: 'working', run, seq, agent, isOpen: false, checkedSeq: null, first: null },
     })
   }
 
   /** Comes to rest when nothing has happened since the last event that was read. */
-  #seen(agent: AgentState, lastSeq: number): void {
-    const { link, requests } = this.#draft.state
-    if (link.kind !== 'working') return
-    const { run, seq } = link
+  #checked(agent: AgentState, lastSeq: number): void {
+    const { program, requests } = this.#draft.state
+    if (program.kind !== 'working') return
+    const { run, seq } = program
     // Further events are on their way; the end of the program is one too.
-    if (lastSeq !== seq || !isAtRest(agent)) return this.#draft.set({ link: { ...link, lookedSeq: seq } })
+    if (lastSeq !== seq || !isAtRest(agent))
+      return this.#draft.set({ program: { ...program, checkedSeq: seq } })
     // Its end may have come before the response to the request that delivered a message.
     if (agent === 'idle' && this.#draft.state.queue.length === 0) this.#draft.done('end_turn')
     const deadlines = requests.flatMap(({ deadlineMs }) => (deadlineMs === null ? [] : [deadlineMs]))
     const wakeMs = deadlines.length === 0 ? null : Math.min(...deadlines) + DEADLINE_MARGIN_MS
-    this.#draft.set({ link: { kind: 'resting', run, seq, agent, wakeMs } })
+    this.#draft.set({ program: { kind: 'resting', run, seq, agent, wakeMs } })
   }
 
   #lost(): void {
-    const { link } = this.#draft.state
-    if (link.kind === 'working') this.#draft.set({ link: { ...link, isOpen: false } })
+    const { program } = this.#draft.state
+    if (program.kind === 'working') this.#draft.set({ program: { ...program, isOpen: false } })
   }
 
   #tick(): void {
-    const { link, queue } = this.#draft.state
+    const { program, queue } = this.#draft.state
     const late = queue.filter(({ atMs }) => this.#draft.nowMs >= atMs + QUEUE_MS)
     // An attempt to start with it may have succeeded without a response, so that program is ended.
-    if (link.kind === 'starting' && late.some(({ id }) => id === link.first))
-      this.#draft.set({ link: { kind: 'none' }, ended: [...this.#draft.state.ended, link.run] })
+    if (program.kind === 'starting' && late.some(({ id }) => id === program.first))
+      this.#draft.set({ program: { kind: 'none' }, ended: [...this.#draft.state.ended, program.run] })
     for (const { id } of late)
       this.#drop(id, 'expired', 'The agent could not be reached in time. Send it again.')
-    if (link.kind === 'resting' && link.wakeMs !== null && this.#draft.nowMs >= link.wakeMs) this.#wake()
+    if (program.kind === 'resting' && program.wakeMs !== null && this.#draft.nowMs >= program.wakeMs)
+      this.#wake()
   }
 
   #failed(work: Work, failure: Failure): void {
@@ -410,22 +412,23 @@ export class ConversationState {
         if (!failure.retryable) this.#abandonStart(work.run, failure.message)
         return
       default: {
-        const { link } = this.#draft.state
-        if ('run' in link && link.run === work.run) this.#agentFailed(work, failure)
+        const { program } = this.#draft.state
+        if ('run' in program && program.run === work.run) this.#agentFailed(work, failure)
       }
     }
   }
 
   /** Another agent works in the sandbox, so the start is tried again. */
   #blocked(run: string): void {
-    const { link } = this.#draft.state
-    if (link.kind === 'starting' && link.run === run) this.#draft.set({ link: { ...link, isBlocked: true } })
+    const { program } = this.#draft.state
+    if (program.kind === 'starting' && program.run === run)
+      this.#draft.set({ program: { ...program, isBlocked: true } })
   }
 
   #pinFailed(isPinned: boolean, { message, retryable }: Failure): void {
-    const { link } = this.#draft.state
+    const { program } = this.#draft.state
     if (retryable) return
-    if (isPinned && link.kind === 'starting') this.#abandonStart(link.run, message)
+    if (isPinned && program.kind === 'starting') this.#abandonStart(program.run, message)
     else this.#draft.set({ isPinned })
   }
 
@@ -439,7 +442,7 @@ export class ConversationState {
     if (code === 'conflict') {
       // It has ended or is ending, and says so in its events.
       if (work.kind === 'interrupt') this.#draft.set({ wantsInterrupt: false })
-      if (this.#draft.state.link.kind === 'resting') this.#draft.set({ retryMs: 0 })
+      if (this.#draft.state.program.kind === 'resting') this.#draft.set({ retryMs: 0 })
       return this.#wake()
     }
     if (!retryable && work.kind === 'deliver') this.#drop(work.message.id, 'failed', message)
@@ -447,7 +450,7 @@ export class ConversationState {
 
   /** Gives up a start: its message, and those after it, are dropped. */
   #abandonStart(run: string, message: string): void {
-    this.#draft.set({ link: { kind: 'none' }, ended: [...this.#draft.state.ended, run] })
+    this.#draft.set({ program: { kind: 'none' }, ended: [...this.#draft.state.ended, run] })
     for (const { id } of this.#draft.state.queue) this.#drop(id, 'failed', message)
   }
 
@@ -458,18 +461,18 @@ export class ConversationState {
 
   /** The program has ended; `problem`: it did not say so itself. */
   #ended(problem: string | null): void {
-    const { link, requests, turn, ended } = this.#draft.state
-    if (!('run' in link)) return
-    const first = link.kind === 'working' ? link.first : null
+    const { program, requests, turn, ended } = this.#draft.state
+    if (!('run' in program)) return
+    const first = program.kind === 'working' ? program.first : null
     const isRefused = problem === null && this.#draft.cannotResume
     for (const { requestId, answer } of requests)
       if (answer === null) this.#draft.resolve(requestId, 'withdrawn')
     this.#draft.set({
-      link: { kind: 'none' },
+      program: { kind: 'none' },
       requests: [],
       wantsInterrupt: false,
       wantsClose: false,
-      ended: problem === null ? [...ended, link.run] : ended,
+      ended: problem === null ? [...ended, program.run] : ended,
     })
     if (isRefused) {
       // It could not continue its conversation, so the message was not read: a new conversation gets it.
@@ -484,10 +487,10 @@ export class ConversationState {
   }
 
   #event({ seq, event }: NumberedEvent): void {
-    const { link } = this.#draft.state
-    if (link.kind !== 'working' || seq <= link.seq) return
-    this.#draft.set({ link: { ...link, seq } })
-    takeAgentEvent(this.#draft, event, `${link.run}-${seq}`)
+    const { program } = this.#draft.state
+    if (program.kind !== 'working' || seq <= program.seq) return
+    this.#draft.set({ program: { ...program, seq } })
+    takeAgentEvent(this.#draft, event, `${program.run}-${seq}`)
     if (event.type === 'complete') this.#ended(null)
   }
 }

@@ -20,13 +20,13 @@ export type Work =
       readonly resume: string | null
       readonly systemPrompt: string | null
     })
-  | { readonly kind: 'dial'; readonly run: string; readonly after: number }
+  | { readonly kind: 'connect'; readonly run: string; readonly after: number }
   | (MessageWork & { readonly kind: 'deliver' })
   | { readonly kind: 'answer'; readonly run: string; readonly answer: GivenAnswer }
   | { readonly kind: 'interrupt'; readonly run: string }
   | { readonly kind: 'stop'; readonly run: string }
   /** The agent may have come to rest. */
-  | { readonly kind: 'look'; readonly run: string }
+  | { readonly kind: 'check'; readonly run: string }
   | { readonly kind: 'pin'; readonly isPinned: boolean }
   | { readonly kind: 'forget'; readonly run: string }
   | { readonly kind: 'restore'; readonly restore: Restore; readonly kept: readonly number[] }
@@ -37,23 +37,23 @@ export function isAtRest(agent: AgentState): boolean {
 }
 
 /** The sandbox stays awake, and reports what happens to its files, while the agent works or waits for an answer, or files are restored. */
-function wantsPin({ link, restore }: ConversationSnapshot): boolean {
+function wantsPin({ program, restore }: ConversationSnapshot): boolean {
   if (restore !== null) return true
-  if (link.kind === 'resting') return link.agent === 'awaiting'
-  return link.kind === 'starting' || link.kind === 'working'
+  if (program.kind === 'resting') return program.agent === 'awaiting'
+  return program.kind === 'starting' || program.kind === 'working'
 }
 
 /** What has to be done next. */
 export function nextWork(state: ConversationSnapshot): Work | undefined {
-  const { link, queue, isPinned, ended, resume, systemPrompt, restore } = state
+  const { program, queue, isPinned, ended, resume, systemPrompt, restore } = state
   if (wantsPin(state) !== isPinned) return { kind: 'pin', isPinned: !isPinned }
   const [head] = queue
   const [old] = ended
-  if (link.kind === 'working' || link.kind === 'resting') return workAtAgent(state, link)
+  if (program.kind === 'working' || program.kind === 'resting') return workAtAgent(state, program)
   if (old !== undefined) return { kind: 'forget', run: old }
   if (restore !== null) return { kind: 'restore', restore, kept: keptVersions(state) }
-  if (link.kind === 'none' || head === undefined) return undefined
-  return { kind: 'start', ...messageWork(state, link.run, head), resume, systemPrompt }
+  if (program.kind === 'none' || head === undefined) return undefined
+  return { kind: 'start', ...messageWork(state, program.run, head), resume, systemPrompt }
 }
 
 function messageWork(state: ConversationSnapshot, run: string, message: QueuedMessage): MessageWork {
@@ -64,47 +64,47 @@ function messageWork(state: ConversationSnapshot, run: string, message: QueuedMe
 
 function workAtAgent(
   state: ConversationSnapshot,
-  link: Extract<ConversationSnapshot['link'], { kind: 'working' | 'resting' }>,
+  program: Extract<ConversationSnapshot['program'], { kind: 'working' | 'resting' }>,
 ): Work | undefined {
   const { queue, requests, wantsClose, wantsInterrupt, restore } = state
-  const { run } = link
-  if (link.kind === 'working' && !link.isOpen) return { kind: 'dial', run, after: link.seq }
+  const { run } = program
+  if (program.kind === 'working' && !program.isOpen) return { kind: 'connect', run, after: program.seq }
   if (wantsClose) return { kind: 'stop', run }
   const [answer] = requests.flatMap((each) => (each.isDelivered ? [] : (each.answer ?? [])))
   if (answer !== undefined) return { kind: 'answer', run, answer }
   if (wantsInterrupt) return { kind: 'interrupt', run }
   // Until its conversation has begun, the program may fail without having read anything.
-  const hasBegun = link.kind === 'resting' || link.first === null
+  const hasBegun = program.kind === 'resting' || program.first === null
   const [head] = queue
   if (head !== undefined && hasBegun && restore === null)
     return { kind: 'deliver', ...messageWork(state, run, head) }
-  if (link.kind === 'resting') return undefined
-  return isAtRest(link.agent) && link.lookedSeq !== link.seq ? { kind: 'look', run } : undefined
+  if (program.kind === 'resting') return undefined
+  return isAtRest(program.agent) && program.checkedSeq !== program.seq ? { kind: 'check', run } : undefined
 }
 
-export function activityOf({ link, isStarted, requests, restore, queue }: ConversationSnapshot): Activity {
+export function activityOf({ program, isStarted, requests, restore, queue }: ConversationSnapshot): Activity {
   if (restore !== null) return 'restoring'
-  if (link.kind === 'starting') return 'starting'
-  if (link.kind === 'none') return isStarted ? 'idle' : 'new'
+  if (program.kind === 'starting') return 'starting'
+  if (program.kind === 'none') return isStarted ? 'idle' : 'new'
   if (requests.some(({ answer }) => answer === null)) return 'awaiting'
   // A resting agent is about to get messages and answers.
-  return link.kind === 'working' || queue.length > 0 || requests.length > 0 ? 'working' : 'idle'
+  return program.kind === 'working' || queue.length > 0 || requests.length > 0 ? 'working' : 'idle'
 }
 
 export function stateFrameOf(state: ConversationSnapshot): ConversationStateFrame {
-  const { link, waiting, isPaused, allowedTools } = state
+  const { program, waiting, isPaused, allowedTools } = state
   return {
     type: 'conversation_state',
     state: activityOf(state),
-    isBlocked: link.kind === 'starting' && link.isBlocked === true,
+    isBlocked: program.kind === 'starting' && program.isBlocked === true,
     waiting,
     isPaused,
     allowedTools: allowedTools.map(({ name }) => name),
   }
 }
 
-export function sandboxStatusOf({ link }: ConversationSnapshot): SandboxStatus {
-  if (link.kind === 'starting') return 'connecting'
-  if (link.kind === 'working') return link.isOpen ? 'connected' : 'connecting'
+export function sandboxStatusOf({ program }: ConversationSnapshot): SandboxStatus {
+  if (program.kind === 'starting') return 'connecting'
+  if (program.kind === 'working') return program.isOpen ? 'connected' : 'connecting'
   return 'disconnected'
 }

@@ -36,7 +36,7 @@ import { RunStore } from './store.ts'
 import { streamEvents } from './stream-events.ts'
 import {
   forgetVersion,
-  MAX_PRESENTS,
+  MAX_UNDO_VERSIONS,
   type RestorePointsView,
   type RestoreTarget,
   versionOf,
@@ -129,12 +129,12 @@ export class RunObject extends DurableObject<Env> {
   restoreFiles(call: SandboxCall, target: RestoreTarget): Promise<Outcome<RestorePointsView>> {
     return this.#run(async () => {
       await authorizeRestore(this.env, this.#record, call, noSuchRun)
-      const { state, turns = [], presents = [], restore = null } = this.#record
+      const { state, turns = [], undoVersions = [], restore = null } = this.#record
       if (state.kind !== 'ended')
         throw new SandwireError('conflict', 'Cannot restore the files: the run has not ended')
       if (restore !== null)
         throw new SandwireError('conflict', 'Cannot restore the files: another restore is in progress')
-      const version = versionOf({ turns, presents }, target)
+      const version = versionOf({ turns, undoVersions }, target)
       if (version === undefined)
         throw 'undo' in target
           ? new SandwireError('conflict', 'Cannot undo: no files were restored')
@@ -149,23 +149,26 @@ export class RunObject extends DurableObject<Env> {
   }
 
   async #restore(): Promise<void> {
-    const { restore = null, presents = [], turns = [] } = this.#record
+    const { restore = null, undoVersions = [], turns = [] } = this.#record
     if (restore === null) return
     const { sandbox } = await this.#openParts()
     try {
-      const present = await sandbox.restore(restore)
-      this.#store.update({ restore: null, presents: [...presents, present].slice(-MAX_PRESENTS) })
+      const undoVersion = await sandbox.restore(restore)
+      this.#store.update({
+        restore: null,
+        undoVersions: [...undoVersions, undoVersion].slice(-MAX_UNDO_VERSIONS),
+      })
     } catch (error) {
       const isDeleted = SandwireError.from(error).code === 'not_found'
-      const points = isDeleted ? forgetVersion({ turns, presents }, restore.version) : {}
+      const points = isDeleted ? forgetVersion({ turns, undoVersions }, restore.version) : {}
       this.#store.update({ restore: null, ...points })
       throw error
     }
   }
 
   #restorePoints(): RestorePointsView {
-    const { turns = [], presents = [], restore = null } = this.#record
-    return { turns, canUndo: presents.length > 0, isRestoring: restore !== null }
+    const { turns = [], undoVersions = [], restore = null } = this.#record
+    return { turns, canUndo: undoVersions.length > 0, isRestoring: restore !== null }
   }
 
   /** Answers a request of the agent; the first answer counts. */

@@ -96,7 +96,7 @@ export interface RunRecord {
   /** Messages with the files that are kept for them, of a run whose sandbox stays. */
   readonly turns?: readonly Turn[]
   /** Versions of the files before each restore, newest last. */
-  readonly presents?: readonly number[]
+  readonly undoVersions?: readonly number[]
   /** A restore that is not done. */
   readonly restore?: RunRestore | null
 }

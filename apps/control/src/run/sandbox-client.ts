@@ -101,20 +101,20 @@ export class RunSandboxClient implements RunSandbox {
 
   async hold(message: string): Promise<void> {
     const { store } = this.#deps
-    const { id, request, turns = [], presents = [] } = this.#record
+    const { id, request, turns = [], undoVersions = [] } = this.#record
     // Messages of a session of `/ws/claude-stream` do not pass here, so that there is none to go back to.
     const isKept = request.keep && request.stream === undefined
     if (!isKept || turns.some((turn) => turn.message === message)) return
     const waitMs = message === TASK ? HOLD_AT_START_MS : HOLD_MS
-    const kept = keptVersions({ turns, presents })
+    const kept = keptVersions({ turns, undoVersions })
     const held = unwrap(await this.#sandbox.holdVersion({ holder: id, kept, waitMs }))
     store.update({ turns: addTurn(turns, { message, ...held }) })
   }
 
   /** Restores the workspace; returns the version of the files from before. */
   async restore({ key, version, by }: RunRestore): Promise<number> {
-    const { id, turns = [], presents = [] } = this.#record
-    const kept = keptVersions({ turns, presents })
+    const { id, turns = [], undoVersions = [] } = this.#record
+    const kept = keptVersions({ turns, undoVersions })
     return unwrap(await this.#sandbox.restoreWorkspace(by, { holder: id, key, version, kept }))
   }
 

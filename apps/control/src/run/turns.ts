@@ -3,7 +3,7 @@ export const TASK = 'task'
 /** Messages of one conversation or run whose files are kept; the oldest are given up. */
 const MAX_TURNS = 50
 /** Files as they were before a restore that are kept; the oldest are given up. */
-export const MAX_PRESENTS = 10
+export const MAX_UNDO_VERSIONS = 10
 
 /** How long a message waits until the files are kept as they are before it. Unchanged files take a few milliseconds. */
 export const HOLD_MS = 3_000
@@ -30,7 +30,7 @@ export type RestoreTarget = { readonly message: string } | { readonly undo: true
 export interface RestorePoints {
   readonly turns: readonly Turn[]
   /** Versions of the files before each restore, newest last. */
-  readonly presents: readonly number[]
+  readonly undoVersions: readonly number[]
 }
 
 /** What clients see of it. */
@@ -48,22 +48,22 @@ export function addTurn(turns: readonly Turn[], turn: Turn): readonly Turn[] {
 }
 
 /** Versions that must be kept. */
-export function keptVersions({ turns, presents }: RestorePoints): readonly number[] {
-  return [...new Set([...turns.flatMap(({ version }) => version ?? []), ...presents])]
+export function keptVersions({ turns, undoVersions }: RestorePoints): readonly number[] {
+  return [...new Set([...turns.flatMap(({ version }) => version ?? []), ...undoVersions])]
 }
 
 /** The version that a request means; undefined when there is none. */
-export function versionOf({ turns, presents }: RestorePoints, target: RestoreTarget): number | undefined {
-  if ('undo' in target) return presents.at(-1)
+export function versionOf({ turns, undoVersions }: RestorePoints, target: RestoreTarget): number | undefined {
+  if ('undo' in target) return undoVersions.at(-1)
   return turns.find(({ message }) => message === target.message)?.version ?? undefined
 }
 
 /** A version was deleted. */
-export function forgetVersion({ turns, presents }: RestorePoints, version: number): RestorePoints {
+export function forgetVersion({ turns, undoVersions }: RestorePoints, version: number): RestorePoints {
   return {
     turns: turns.map((turn) =>
       turn.version === version ? { ...turn, version: null, problem: 'not_found' } : turn,
     ),
-    presents: presents.filter((each) => each !== version),
+    undoVersions: undoVersions.filter((each) => each !== version),
   }
 }

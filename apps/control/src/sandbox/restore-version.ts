@@ -10,7 +10,7 @@ interface RestoreDependencies {
   readonly provider: Pick<Provider, 'checkpoints'>
 }
 
-/** Replaces the files of a sandbox by a version. The present files become a checkpoint first, so that this can be undone. */
+/** Replaces the files of a sandbox by a version. The current files become a checkpoint first, so that this can be undone. */
 export async function restoreVersion(
   { lifecycle, files, provider }: RestoreDependencies,
   nameOrNumber: string,
@@ -24,31 +24,31 @@ export async function restoreVersion(
   }
   const version = files.find(nameOrNumber)
   const { kind } = await lifecycle.observe(requestId)
-  let present: Version | undefined
-  // The present files are then those of the newest version, which may be one that cannot be restored.
+  let undoVersion: Version | undefined
+  // The current files are then those of the newest version, which may be one that cannot be restored.
   if (kind !== 'running' && files.startReplacesFiles) files.keepNewest()
   else if (await startUnlessMissing(lifecycle, requestId))
-    present = await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId })
-  await restartRestored({ lifecycle, files }, requestId, present, () => files.setPendingRestore(version))
+    undoVersion = await files.save({ pause: 'checkpoint', kind: 'checkpoint', requestId })
+  await restartRestored({ lifecycle, files }, requestId, undoVersion, () => files.setPendingRestore(version))
 }
 
 /** Restarts the sandbox with restored files. What cannot be restored must not keep it from starting with those that it had. */
 async function restartRestored(
   { lifecycle, files }: Pick<RestoreDependencies, 'lifecycle' | 'files'>,
   requestId: string,
-  present: Version | undefined,
+  undoVersion: Version | undefined,
   setPending: () => void,
 ): Promise<void> {
   try {
     await lifecycle.restart(requestId, setPending)
   } catch (error) {
-    if (present !== undefined && !SandwireError.from(error).info.retryable)
-      files.replacePendingRestore(present)
+    if (undoVersion !== undefined && !SandwireError.from(error).info.retryable)
+      files.replacePendingRestore(undoVersion)
     throw error
   }
 }
 
-/** Errors of a start after which there are no present files: they are missing, and the newest version cannot replace them. */
+/** Errors of a start after which there are no current files: they are missing, and the newest version cannot replace them. */
 const NO_FILES: readonly ErrorCode[] = ['files_missing', 'version_damaged']
 
 /** Starts the sandbox; returns false when it has no files. */
@@ -77,7 +77,7 @@ export interface WorkspaceRestore {
 /**
  * By request of the owner, replaces the workspace by that of a version and leaves the other folders as they are, in which agents
  * keep their conversations.
- * The present files become a version that the holder keeps. Returns its number.
+ * The current files become a version that the holder keeps. Returns its number.
  */
 export async function restoreWorkspace(
   { lifecycle, files }: Pick<RestoreDependencies, 'lifecycle' | 'files'>,
@@ -88,21 +88,23 @@ export async function restoreWorkspace(
   lifecycle.authorize({ identity: by }, 'own')
   const { held } = files
   const earlier = held.lastRestore(holder)
-  if (earlier?.key === key && earlier.isDone) return earlier.present
+  if (earlier?.key === key && earlier.isDone) return earlier.undoVersion
   if (lifecycle.agents.some((id) => id !== holder))
     throw new SandwireError('conflict', 'Cannot restore the files: another agent works in the sandbox')
   const version = files.find(String(number))
-  let present: Version
-  if (earlier?.key === key) present = files.find(String(earlier.present))
+  let undoVersion: Version
+  if (earlier?.key === key) undoVersion = files.find(String(earlier.undoVersion))
   else {
     await lifecycle.start(requestId)
-    present = await files.hold(holder, { kept: [...kept, number], pause: 'checkpoint' })
-    held.beginRestore(holder, key, present.number)
+    undoVersion = await files.hold(holder, { kept: [...kept, number], pause: 'checkpoint' })
+    held.beginRestore(holder, key, undoVersion.number)
   }
-  await restartRestored({ lifecycle, files }, requestId, present, () => files.setPendingWorkspace(version))
+  await restartRestored({ lifecycle, files }, requestId, undoVersion, () =>
+    files.setPendingWorkspace(version),
+  )
   const restarted = await lifecycle.observe(requestId)
   try {
-    // Until it is saved, a sandbox that loses its files would start with the present ones again.
+    // Until it is saved, a sandbox that loses its files would start with the current ones again.
     await files.save({ pause: 'checkpoint', kind: 'automatic', requestId })
   } catch (error) {
     const now = await lifecycle.observe(requestId)
@@ -111,5 +113,5 @@ export async function restoreWorkspace(
     if (!isSame) throw error
   }
   held.endRestore(holder)
-  return present.number
+  return undoVersion.number
 }

@@ -31,15 +31,19 @@ export class HeldVersions {
   /** The last restore that a conversation or run has requested. */
   lastRestore(
     holder: string,
-  ): { readonly key: string; readonly present: number; readonly isDone: boolean } | undefined {
+  ): { readonly key: string; readonly undoVersion: number; readonly isDone: boolean } | undefined {
     const [row] = this.#exec('SELECT * FROM workspace_restores WHERE holder = ?', holder)
     return row === undefined
       ? undefined
-      : { key: textOf(row, 'key'), present: numberOf(row, 'present'), isDone: numberOf(row, 'is_done') === 1 }
+      : {
+          key: textOf(row, 'key'),
+          undoVersion: numberOf(row, 'present'),
+          isDone: numberOf(row, 'is_done') === 1,
+        }
   }
 
-  beginRestore(holder: string, key: string, present: number): void {
-    this.#exec('INSERT OR REPLACE INTO workspace_restores VALUES (?, ?, ?, 0)', holder, key, present)
+  beginRestore(holder: string, key: string, undoVersion: number): void {
+    this.#exec('INSERT OR REPLACE INTO workspace_restores VALUES (?, ?, ?, 0)', holder, key, undoVersion)
   }
 
   endRestore(holder: string): void {

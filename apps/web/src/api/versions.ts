@@ -60,7 +60,7 @@ export async function deleteVersion(sandbox: string, version: number): Promise<v
   await request(urlOf(sandbox, `/${version}`), { method: 'DELETE' })
 }
 
-/** Replaces the files by a version and restarts the sandbox. The present files become a checkpoint first. */
+/** Replaces the files by a version and restarts the sandbox. The current files become a checkpoint first. */
 export function restoreVersion(sandbox: string, version: number): Promise<Sandbox> {
   return requestJson<Sandbox>(urlOf(sandbox, `/${version}/restore`), { method: 'POST' })
 }

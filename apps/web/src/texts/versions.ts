@@ -38,7 +38,7 @@ export const versionTexts = {
   },
   restoreDialog: {
     title: (name: string) => `Restore ${name}?`,
-    text: 'The files in the workspace and the home folder are replaced, and all programs end. The present files are kept as a checkpoint.',
+    text: 'The files in the workspace and the home folder are replaced, and all programs end. The current files are kept as a checkpoint.',
     restore: 'Restore',
     restoring: 'Restoring…',
     done: (name: string) => `Restored ${name}`,

@@ -29,7 +29,7 @@ function notesOf({ savedMs, kind, isNewest, addedBytes, isFuzzy, unreadable }: V
   ].join(' · ')
 }
 
-/** Restores a version, and offers to go back to the checkpoint that this made of the present files. */
+/** Restores a version, and offers to go back to the checkpoint that this made of the current files. */
 async function restore(
   workbench: Workbench,
   sandbox: string,
