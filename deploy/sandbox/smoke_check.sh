@@ -1,5 +1,6 @@
 #!/bin/sh
-# Checks a sprite: the program and its version, exec, and the health of the service if it runs: ./smoke_check.sh
+# Checks a sprite: the program and its version, exec, an attach to a running process, and the health of the service if it runs:
+# ./smoke_check.sh
 set -eu
 here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
 . "$here/sprites_api.sh"
@@ -13,6 +14,12 @@ echo "version    $version"
 answer=$(in_sprite "$service_root/profiles/shell" -c 'pwd') || fail 'Cannot run a command in the sprite: run configure_exec_profiles.sh'
 [ "$answer" = "$workspace_root" ] || fail "Commands start in \"$answer\", expected \"$workspace_root\""
 echo "exec       $answer"
+
+bun=$here/../../node_modules/.bin/bun
+[ -x "$bun" ] || fail 'The attach check needs Bun: run npm ci in this repository'
+attached=$(SPRITES_API_TOKEN=$token "$bun" "$here/exec_attach.ts" "$base" "$sprite" "$service_root/profiles/shell" "$workspace_root" 2>&1) ||
+  fail "Cannot attach to a process of the sprite: $attached"
+echo "attach     $attached"
 
 case $(api GET /services) in
   *"\"name\":\"$service\""*)

@@ -61,7 +61,7 @@ describe.skipIf(problem !== undefined)(
       expect([installed, search].map((file) => statSync(file).ino)).toEqual(before)
       const checked = await run('smoke_check.sh')
       expect(checked).toMatchObject({ code: 0, error: '' })
-      expect(checked.out).toContain('exec       /home/sprite/workspace')
+      expect(checked.out).toContain('exec       /home/sprite/workspace\nattach     attached\n')
       expect(await run('restart_workspace_service.sh')).toMatchObject({ code: 0 })
     })
 
