@@ -1,6 +1,7 @@
 // Starts the shell profile of a sprite over a WebSocket of the exec API, disconnects, attaches to the same process and types to it.
 // Called by smoke_check.sh, with the token in its environment.
 
+import { WebSocket } from 'ws'
 import {
   decodeExecFrame,
   encodeInput,
@@ -16,19 +17,23 @@ const [base = '', sprite = '', shell = '', dir = ''] = process.argv.slice(2)
 const token = process.env['SPRITES_API_TOKEN'] ?? ''
 
 /** Opens a WebSocket and calls `receive` with each frame until it returns true. */
-async function talk(target: string, receive: (frame: ExecFrame, socket: WebSocket) => boolean): Promise<void> {
+async function talk(
+  target: string,
+  receive: (frame: ExecFrame, socket: WebSocket) => boolean,
+): Promise<void> {
   const url = `${base.replace(/^http/, 'ws')}/v1/sprites/${encodeURIComponent(sprite)}${target}`
   const socket = new WebSocket(url, { headers: { authorization: `Bearer ${token}` } })
   socket.binaryType = 'arraybuffer'
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  socket.addEventListener('message', ({ data }: MessageEvent<string | ArrayBuffer>) => {
-    const message =
-      typeof data === 'string'
-        ? ({ kind: 'text', text: data } as const)
-        : ({ kind: 'binary', bytes: new Uint8Array(data) } as const)
+  socket.on('message', (data: Buffer | ArrayBuffer, isBinary) => {
+    const bytes = new Uint8Array(data)
+    const message = isBinary
+      ? ({ kind: 'binary', bytes } as const)
+      : ({ kind: 'text', text: new TextDecoder().decode(bytes) } as const)
     if (receive(decodeExecFrame(message, false), socket)) resolve()
   })
-  socket.addEventListener('close', () => reject(new Error('the API closed the connection')))
+  socket.on('error', () => reject(new Error('the API refused the connection')))
+  socket.on('close', () => reject(new Error('the API closed the connection')))
   const timer = setTimeout(() => reject(new Error('no response in time')), TIMEOUT_MS)
   try {
     await promise
