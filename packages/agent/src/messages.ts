@@ -9,12 +9,12 @@ const MAX_MESSAGES = 1_000
 export interface SentMessage extends AgentMessage {
   /** Blocks that are sent in place of the text. */
   readonly content?: readonly Json[]
-  /** How the program names it. */
+  /** Id of the message in the program. */
   readonly uuid: string
   readonly receipt: MessageReceipt
 }
 
-/** Messages that people sent to an agent, each once, with what became of them. */
+/** Messages that people sent to an agent, each once, with their receipts. */
 export class Messages {
   readonly #sent = new Map<string, SentMessage>()
 

@@ -18,7 +18,7 @@ export interface Batch {
   /** Contains only text. */
   readonly isText: boolean
   /** Reports that this many of the bytes are parsed. */
-  readonly tell: (bytes: number) => void
+  readonly reportParsed: (bytes: number) => void
 }
 
 /** Bytes and callbacks that wait for a terminal, in order. */
@@ -82,7 +82,7 @@ export class FeedQueue {
           ? first.bytes
           : concatBytes(pieces.map(({ bytes }) => bytes)),
       isText: pieces.every(({ lines }) => lines !== undefined),
-      tell: teller(pieces),
+      reportParsed: reporterOf(pieces),
     }
   }
 
@@ -93,7 +93,7 @@ export class FeedQueue {
 }
 
 /** Calls the callbacks of parsed pieces, each once, in order. */
-function teller(pieces: readonly Piece[]): (bytes: number) => void {
+function reporterOf(pieces: readonly Piece[]): (bytes: number) => void {
   let [next, end] = [0, 0]
   return (bytes) => {
     for (let piece = pieces[next]; piece !== undefined; piece = pieces[next]) {

@@ -109,19 +109,19 @@ export class TerminalFeed {
   }
 
   #feedWaiting(): void {
-    const { bytes, isText, tell } = this.#queue.takeBytes()
+    const { bytes, isText, reportParsed } = this.#queue.takeBytes()
     this.#isFlood = isTextFlood(bytes)
     // Set before parsing: bytes that arrive meanwhile must not rely on the state before these.
     this.#isScrolling &&= isText
-    this.#feed(bytes, tell, () => {
-      tell(bytes.byteLength)
+    this.#feed(bytes, reportParsed, () => {
+      reportParsed(bytes.byteLength)
       this.#isBusy = false
       this.#goOn()
     })
   }
 
   /** Writes the next part from the callback of the previous one, because an idle emulator waits before it parses again. */
-  #feed(bytes: Uint8Array, tell: (dealtWith: number) => void, done: () => void): void {
+  #feed(bytes: Uint8Array, reportParsed: (parsedBytes: number) => void, done: () => void): void {
     const terminal = this.#terminal
     const scrollback = this.#keptLines()
     const text =
@@ -135,7 +135,7 @@ export class TerminalFeed {
       if (!this.#isScrolling) terminal.write(text.middle, () => undefined)
       terminal.write(text.tail, done)
       // The sender may continue while the rest is parsed.
-      if (this.#isScrolling) tell(bytes.byteLength - text.tail.byteLength)
+      if (this.#isScrolling) reportParsed(bytes.byteLength - text.tail.byteLength)
     })
   }
 

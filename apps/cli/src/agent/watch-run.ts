@@ -47,11 +47,11 @@ async function watchOnTerminal(context: CommandContext, id: string, after: numbe
     for (const effect of effects) {
       if (effect.type === 'print') io.write(`${CLEAR_LINE}${effect.text}`)
       else if (effect.type === 'detach') ended.abort('detached')
-      else void request(effect).catch(tell)
+      else void request(effect).catch(printError)
     }
     redraw()
   }
-  const tell = (error: unknown): void =>
+  const printError = (error: unknown): void =>
     perform([{ type: 'print', text: `${printable(SandwireError.from(error).message)}\n` }])
   const request = async (effect: Exclude<ConsoleEffect, { type: 'print' | 'detach' }>): Promise<void> => {
     const base = `/api/runs/${id}`

@@ -148,7 +148,7 @@ function formatAmount(resource: Resource, amount: number): string {
 
 const OWNERS = { sandbox: 'a sandbox', account: 'your account', machine: 'this server' } as const
 
-/** What is exceeded. How much other accounts use is not told. */
+/** What is exceeded. Does not reveal how much other accounts use. */
 function describe({ level, resource, limit, asked, used, isReserved }: CeilingViolation): string {
   if (resource === 'networks')
     return `its network may be ${[limit].flat().join(' or ')}, not ${String(asked)}`

@@ -106,7 +106,7 @@ function requested(draft: ConversationDraft, request: InputRequest): void {
     isDelivered: false,
   }
   draft.set({ requests: [...draft.state.requests, open] })
-  // Its call is in the transcript; nobody has to see a question that is answered.
+  // Its call is in the transcript; a request that is already answered is not shown.
   if (allowed !== undefined) return
   const frame: StoredFrame =
     kind === 'question'

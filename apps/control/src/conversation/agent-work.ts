@@ -61,7 +61,7 @@ export function failureOf(caught: unknown): Failure {
   return { code, message, retryable: error === NOT_YET || error.info.retryable || NO_ROOM.has(code) }
 }
 
-/** Does at the sandbox what the state of a conversation asks for. Everything can be repeated. */
+/** Performs a conversation's work at its sandbox. Every step can be repeated. */
 export class AgentWork {
   readonly #deps: AgentWorkDependencies
 
@@ -69,7 +69,7 @@ export class AgentWork {
     this.#deps = deps
   }
 
-  /** Throws what failed. `connect` is not done here, because it opens a socket. */
+  /** Throws the error of a failed step. `connect` is not done here, because it opens a socket. */
   async perform(work: Exclude<Work, { kind: 'connect' }>): Promise<ConversationInput> {
     switch (work.kind) {
       case 'pin':
@@ -141,7 +141,7 @@ export class AgentWork {
     if (!destroyed.ok && destroyed.code === 'internal') unwrap(destroyed)
   }
 
-  /** The sandbox is created first: only one that exists can be told that an agent works in it. */
+  /** The sandbox is created first: only an existing one can store that an agent works in it. */
   async #pin(isPinned: boolean): Promise<void> {
     const { lookup, ceilings } = this.#deps
     const record = this.#record

@@ -28,7 +28,7 @@ export async function maySteer(env: Env, record: ConversationRecord, call: Sandb
   }
 }
 
-/** Whether a browser that is connected may still be; undefined: not any more. */
+/** Access of a connected browser; undefined: it has none any more and is disconnected. */
 export async function recheckSocket(
   env: Env,
   record: ConversationRecord,

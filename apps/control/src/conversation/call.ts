@@ -9,7 +9,7 @@ export const CONVERSATION_URL = 'http://conversation/socket'
 export interface ConversationCall extends SandboxCall {
   /** The last entry that the browser has. */
   readonly after: number
-  /** False: the credential only allows to watch. */
+  /** False: the credential only allows watching. */
   readonly maySteer: boolean
 }
 

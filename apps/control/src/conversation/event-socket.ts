@@ -34,7 +34,7 @@ export class EventSocket {
     socket.addEventListener('error', end)
   }
 
-  /** Hangs up; nothing is reported any more. */
+  /** Closes the socket; nothing is reported afterwards. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -53,7 +53,7 @@ export class EventSocket {
     this.#flush()
   }
 
-  /** Passes on what is there; what follows soon is collected again. */
+  /** Passes on the collected messages; later ones form the next batch. */
   #flush(): void {
     clearTimeout(this.#timer)
     this.#timer = null

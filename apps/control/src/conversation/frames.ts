@@ -51,7 +51,7 @@ const start = frame({
 const message = frame({
   type: schema.literal('message'),
   content: schema.text(MAX_MESSAGE_CHARS),
-  /** Repeating the frame with it stores nothing a second time. */
+  /** A repeated frame with the same id is not stored again. */
   id: schema.optional(requestId),
   /** While the agent works: waits for the end of the turn, and can be changed until then. */
   whenIdle: schema.optional(schema.bool),
@@ -199,7 +199,7 @@ export type StoredFrame =
       readonly byName: string
     }
 
-/** Frames about the present. */
+/** Frames about the current state; not stored. */
 export type LiveFrame =
   /** The first frame. */
   | {

@@ -26,7 +26,7 @@ export const MESSAGE_OUTBOX: OutboxPolicy = {
 /** One destination per conversation, because each has an object of its own. */
 const DESTINATION = 'api'
 const REQUEST_MS = 10_000
-/** Pauses up to this long are waited in memory; for longer ones the object may be evicted. */
+/** The object stays in memory for pauses up to this long; during longer ones it may be evicted. */
 const MAX_SLEEP_MS = 2_000
 
 /** The operator's API; a conversation without one sends nothing. */

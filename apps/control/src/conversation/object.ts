@@ -31,7 +31,7 @@ import type { Work } from './work.ts'
 
 /** While an agent works, an object that was evicted connects again after this time at the latest. */
 const WATCH_MS = 15_000
-/** Between two alarms at least. */
+/** Minimum time between two alarms. */
 const MIN_PAUSE_MS = 250
 const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_TITLE_CHARS = 200
@@ -183,7 +183,7 @@ export class ConversationObject extends DurableObject<Env> {
     return this.#run(() => void this.#record)
   }
 
-  /** Something happens to the files of the sandbox. */
+  /** Tells browsers that files of the sandbox are saved or restored. */
   async sandboxStatus(status: string): Promise<void> {
     if (this.#store.read() !== undefined) this.#broadcast({ type: 'session_status', status })
   }
@@ -283,13 +283,13 @@ export class ConversationObject extends DurableObject<Env> {
     unwrap(await account.admitConversation(id, this.#store.keptChars))
   }
 
-  /** Gives the state an input, stores what follows from it, sends it, and does what has to be done. */
+  /** Applies an input to the state, stores and sends its effects, and starts the work that follows. */
   #take(input: ConversationInput) {
     const state = this.#conversation
     const before = state.activity
     const effects = state.on(input, Date.now())
     const texts: string[] = []
-    // Everything in one turn of the object, and so stored together; the platform sends nothing before it is stored.
+    // All in one turn of the event loop, so it is stored atomically; the platform sends nothing before it is stored.
     for (const effect of effects) {
       switch (effect.kind) {
         case 'append':
@@ -349,7 +349,7 @@ export class ConversationObject extends DurableObject<Env> {
     if (this.#conversation.work(Date.now()) !== undefined) this.#advanceSoon()
   }
 
-  /** Does one thing after the other until there is nothing to do now. */
+  /** Performs one step of work after the other until none is due. */
   async #advance(): Promise<void> {
     if (this.#isAdvancing) return
     this.#isAdvancing = true

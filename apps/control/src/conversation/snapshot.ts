@@ -92,7 +92,7 @@ export interface Restore {
   readonly byName: string
 }
 
-/** What the agent is told with its next message: files were restored to those at a message, or that was undone (null). */
+/** Sent to the agent with its next message: the files were restored to those at a message, or a restore was undone (null). */
 export interface RestoreNotice {
   readonly message: string | null
   /** False: the sandbox could not be reached in the end, so it may not have happened. */
@@ -124,7 +124,7 @@ export interface ConversationSnapshot {
   readonly tokens: number
   readonly wantsInterrupt: boolean
   readonly wantsClose: boolean
-  /** Whether the sandbox exists and was told that an agent works in it. */
+  /** Whether the sandbox exists and has stored that an agent works in it. */
   readonly isPinned: boolean
   /** Programs that are not needed any more: stopped if they run, and deleted from the sandbox. */
   readonly ended: readonly string[]

@@ -59,7 +59,7 @@ export type ConversationInput =
   | { readonly type: 'delivered'; readonly run: string; readonly id: string }
   | { readonly type: 'answered'; readonly run: string; readonly requestId: string }
   | { readonly type: 'interrupted'; readonly run: string }
-  /** The program was told to end. */
+  /** The program was asked to end. */
   | { readonly type: 'stopped'; readonly run: string }
   | { readonly type: 'pinned'; readonly isPinned: boolean }
   | { readonly type: 'forgotten'; readonly run: string }
@@ -166,7 +166,7 @@ export class ConversationState {
         return this.#draft.set({ ended: this.#draft.state.ended.filter((run) => run !== input.run) })
       default:
     }
-    // The rest is about a program that may have been replaced.
+    // All other inputs are results for one program, which may have been replaced.
     const { program } = this.#draft.state
     if (!('run' in program) || program.run !== input.run) return
     switch (input.type) {

@@ -18,9 +18,9 @@ const SCHEMA: Schema = {
   ],
 }
 
-/** Characters of entries that a conversation keeps; the oldest are deleted. Less than a socket is sent before it is closed. */
+/** Characters of entries that a conversation keeps; the oldest are deleted. Less than the amount after which a socket is closed. */
 const MAX_KEPT_CHARS = 8 * 1024 * 1024
-/** What is left after that, so that it is rare: all entries are read for it. */
+/** Characters left after a deletion. The margin makes deletions rare, because each reads all entries. */
 const KEPT_CHARS = 7 * 1024 * 1024
 /** Characters of entries in one answer; at least one entry is returned. */
 const MAX_RANGE_CHARS = 1024 * 1024
@@ -29,7 +29,7 @@ const MAX_RANGE_CHARS = 1024 * 1024
 export class ConversationStore {
   readonly #sql: Sql
   #hasTables: boolean
-  /** Characters of all entries; undefined: to be counted. */
+  /** Characters of all entries; undefined: not counted yet. */
   #keptChars: number | undefined
   readonly outbox: Outbox
 

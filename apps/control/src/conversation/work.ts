@@ -8,7 +8,7 @@ interface MessageWork {
   readonly run: string
   readonly message: QueuedMessage
   readonly isHeld: boolean
-  /** Versions that the conversation keeps besides. */
+  /** Other versions that the conversation keeps. */
   readonly kept: readonly number[]
   readonly notice: RestoreNotice | null
 }

@@ -110,7 +110,7 @@ async function dispatch(
     countAs('host')(response.ok ? 'ok' : 'refused')
     return response
   }
-  // Only makes control look at the run sooner, so that a forged one does no harm.
+  // Only makes control check the run sooner, so a forged one does no harm.
   if (url.pathname === GATEWAY_PATHS.wake && request.method === 'POST') {
     await env.CLAUDE_SANDBOX.get(env.CLAUDE_SANDBOX.idFromName(token.run)).wake()
     countAs('wake')('ok')
@@ -121,7 +121,7 @@ async function dispatch(
 
 /** Statuses of refusals that a program in a sandbox can cause at will. */
 const REFUSALS = new Set([401, 403, 404, 429])
-/** A sandbox that causes many gets them late: requests to the gateway do not wait for a turn, as those of accounts do. */
+/** Delayed for a sandbox that causes many, because requests to the gateway are not queued as those of accounts are. */
 const REFUSAL_DELAY_MS = 5_000
 
 /** Answers a request from inside a sandbox. Errors never carry causes or stacks. */
@@ -145,7 +145,7 @@ async function answer(gatewayRequest: GatewayRequest, env: Env, runtime: Runtime
   }
 }
 
-/** Requests of sandboxes on this machine. workerd sets the header of the slot; on Cloudflare nothing leads here. */
+/** Requests of sandboxes on this machine. workerd sets the header of the slot; on Cloudflare no request arrives here. */
 export class Gateway extends WorkerEntrypoint<Env> {
   override fetch(request: Request): Promise<Response> {
     const text = request.headers.get(SLOT_HEADER) ?? ''

@@ -9,7 +9,7 @@ import type { TokenSource } from './token-source.ts'
 /** Public git servers that need no settings. */
 const PUBLIC_GIT_HOSTS: readonly string[] = ['github.com', 'gitlab.com', 'bitbucket.org', 'codeberg.org']
 
-/** A large clone on a slow line. */
+/** Enough for a large clone on a slow network. */
 const TRANSFER_MS = 30 * 60_000
 const REQUEST_HEADERS = ['accept', 'content-encoding', 'content-type', 'git-protocol', 'user-agent']
 const RESPONSE_HEADERS = ['cache-control', 'content-type', 'expires', 'pragma']

@@ -6,7 +6,7 @@ import type { MeteredTokens } from './providers.ts'
 const MAX_LINE_CHARS = 1024 * 1024
 /** Estimates output that was received before a connection broke. */
 const CHARS_PER_TOKEN = 3
-/** Names and braces around the output of a delta. */
+/** Characters of names and braces around the output of a delta. */
 const DELTA_ENVELOPE_CHARS = 40
 
 type Json = Readonly<Record<string, unknown>>
@@ -97,7 +97,7 @@ export class UsageMeter {
     if (!this.#hasUsage) this.#dataChars += text.length
   }
 
-  /** The usage so far. A response that was cut is estimated where it did not state its usage. */
+  /** The usage so far. For an incomplete response without stated usage, an estimate. */
   result(fallbackInputTokens: number): MeteredTokens {
     if (this.#isComplete && this.#hasUsage) return this.#counts
     const estimated = Math.ceil(this.#dataChars / CHARS_PER_TOKEN)

@@ -8,7 +8,7 @@ const BASE64_CHARS_PER_TOKEN = 100
 type Json = Readonly<Record<string, unknown>>
 
 /** A request that may be sent. */
-export interface ReadRequest {
+export interface AcceptedRequest {
   readonly model: string
   readonly isStreamed: boolean
   /** False for requests that only count tokens. */
@@ -23,7 +23,7 @@ export interface ReadRequest {
 }
 
 export type ModelRequestResult =
-  | { readonly isOk: true; readonly request: ReadRequest }
+  | { readonly isOk: true; readonly request: AcceptedRequest }
   | { readonly isOk: false; readonly status: 400 | 403 | 404 | 405; readonly message: string }
 
 const refuse = (status: 400 | 403 | 404 | 405, message: string): ModelRequestResult => ({

@@ -6,7 +6,7 @@ import type { ReserveResult } from './grant-object.ts'
 import type { ModelUsage } from './grant-store.ts'
 import type { CostBound } from './ledger.ts'
 import { UsageMeter } from './meter.ts'
-import { type ReadRequest, readModelRequest } from './model-request.ts'
+import { type AcceptedRequest, readModelRequest } from './model-request.ts'
 import {
   costMicroUsd,
   findPrice,
@@ -69,7 +69,7 @@ export interface ModelRoute {
 }
 
 interface Call {
-  readonly request: ReadRequest
+  readonly request: AcceptedRequest
   readonly provider: OpenProvider
   readonly price: ModelPrice
   /** Absent when nothing is metered. */
@@ -232,8 +232,8 @@ async function copyMetered(
     signal.throwIfAborted()
     await writer.close()
   } catch (error) {
-    const said = signal.aborted ? undefined : writer.write(new TextEncoder().encode(BROKEN_EVENT))
-    await Promise.allSettled([reader.cancel(error), said?.then(() => writer.close())])
+    const notice = signal.aborted ? undefined : writer.write(new TextEncoder().encode(BROKEN_EVENT))
+    await Promise.allSettled([reader.cancel(error), notice?.then(() => writer.close())])
     await writer.abort(error).catch(() => undefined)
   }
 }
@@ -314,14 +314,14 @@ async function send(call: Call, request: Request, deps: ModelDependencies): Prom
     const text = await readBounded(response, MAX_RESPONSE_BYTES, controller.signal).catch(() => undefined)
     if (text !== undefined) meter.readBody(text)
     end()
-    if (text === undefined) return refuseModel(502, `the response of "${provider.id}" was cut`)
+    if (text === undefined) return refuseModel(502, `the response of "${provider.id}" is incomplete`)
     return new Response(redact(text, provider.secrets), { headers })
   }
-  const whole = setTimeout(abort, RESPONSE_MS)
+  const deadline = setTimeout(abort, RESPONSE_MS)
   const { readable, writable } = new IdentityTransformStream()
   const source = response.body as ReadableStream<Uint8Array>
   const copied = copyMetered(source, writable, meter, controller.signal).finally(() => {
-    clearTimeout(whole)
+    clearTimeout(deadline)
     end()
   })
   deps.hold(copied)

@@ -23,9 +23,9 @@ export interface GitToken {
   readonly token: string
 }
 
-/** Where tokens of git servers come from. A vault would be another one. */
+/** Issues tokens for git servers. A vault could be another implementation. */
 export interface TokenSource {
-  /** Undefined: no credential is needed or configured. Throws `agent_not_configured` when a requested one cannot be had. */
+  /** Undefined: no credential is needed or configured. Throws `agent_not_configured` when a requested one cannot be issued. */
   tokenFor(request: TokenRequest): Promise<GitToken | undefined>
 }
 
@@ -84,7 +84,7 @@ async function signAppToken(readSecret: ReadSecret, nowMs: number): Promise<stri
   }
 }
 
-/** What the operator must set so that a token can be had; undefined: nothing that is known here. */
+/** What the operator must set before a token can be issued; undefined: nothing is known to be missing. */
 export function findTokenProblem(
   { settings, readSecret }: Pick<TokenSourceDependencies, 'settings' | 'readSecret'>,
   { host, installationId }: Pick<TokenRequest, 'host' | 'installationId'>,

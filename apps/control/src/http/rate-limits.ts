@@ -13,8 +13,8 @@ const MINUTE_MS = 60_000
 const ACCOUNT_PER_SECOND = 500
 const ACCOUNT_BURST = 2_000
 /** Requests without a valid credential, of each kind, all clients together. */
-const STRANGERS_PER_SECOND = 50
-const STRANGERS_BURST = 200
+const UNAUTHENTICATED_PER_SECOND = 50
+const UNAUTHENTICATED_BURST = 200
 /** A page has dozens of files, which are cheap: the limits for pages and files are higher by this factor. */
 const FILES_FACTOR = 10
 /** Share links redeemed without a credential from one network; enough for a class of students. */
@@ -117,7 +117,7 @@ export class AttachLimits {
 }
 
 /** Requests without a valid credential. Each kind has limits of its own, so that a flood of one does not stop the others. */
-export type StrangerRequest =
+export type UnauthenticatedRequest =
   /** A route that needs a credential, without a valid one. */
   | 'refused'
   | 'sign-in'
@@ -125,7 +125,7 @@ export type StrangerRequest =
   /** Pages, their files, and other public routes. */
   | 'page'
 
-const STRANGER_FACTORS: Readonly<Record<StrangerRequest, number>> = {
+const UNAUTHENTICATED_FACTORS: Readonly<Record<UnauthenticatedRequest, number>> = {
   refused: 1,
   'sign-in': 1,
   health: 1,
@@ -133,7 +133,7 @@ const STRANGER_FACTORS: Readonly<Record<StrangerRequest, number>> = {
 }
 
 /** Limits one kind of requests per address, and for all addresses together. */
-class StrangerLimit {
+class UnauthenticatedLimit {
   readonly #addresses: AddressLimit
   readonly #factor: number
   #all: TokenBucket | undefined
@@ -146,7 +146,11 @@ class StrangerLimit {
   refusal(request: Request, nowMs: number): SandwireError | undefined {
     const refusal = this.#addresses.refusal(addressOf(request), nowMs)
     if (refusal !== undefined) return refusal
-    this.#all ??= new TokenBucket(STRANGERS_PER_SECOND * this.#factor, STRANGERS_BURST * this.#factor, nowMs)
+    this.#all ??= new TokenBucket(
+      UNAUTHENTICATED_PER_SECOND * this.#factor,
+      UNAUTHENTICATED_BURST * this.#factor,
+      nowMs,
+    )
     return this.#all.take(1, nowMs) ? undefined : rateLimited(this.#all.waitMs(1, nowMs))
   }
 }
@@ -154,14 +158,15 @@ class StrangerLimit {
 /** Limits the cost of requests per account. Requests without a valid credential have separate limits, so that they cannot exhaust an account's. */
 export class RequestBudget {
   readonly #accounts = new Buckets({ perSecond: ACCOUNT_PER_SECOND, burst: ACCOUNT_BURST, max: MAX_ACCOUNTS })
-  readonly #strangers: Readonly<Record<StrangerRequest, StrangerLimit>>
+  readonly #unauthenticated: Readonly<Record<UnauthenticatedRequest, UnauthenticatedLimit>>
   /** Separate from other unauthenticated requests, because guests were invited. Exempts no address. */
   readonly #guests = new AddressLimit({ perMinute: GUESTS_PER_MINUTE, exemptsLoopback: false })
 
-  /** `strangers`: the limit per address for requests without a valid credential. */
-  constructor(strangers: AddressLimitSettings) {
-    const limitOf = (kind: StrangerRequest) => new StrangerLimit(strangers, STRANGER_FACTORS[kind])
-    this.#strangers = {
+  /** `unauthenticated`: the limit per address for requests without a valid credential. */
+  constructor(unauthenticated: AddressLimitSettings) {
+    const limitOf = (kind: UnauthenticatedRequest) =>
+      new UnauthenticatedLimit(unauthenticated, UNAUTHENTICATED_FACTORS[kind])
+    this.#unauthenticated = {
       refused: limitOf('refused'),
       'sign-in': limitOf('sign-in'),
       health: limitOf('health'),
@@ -176,8 +181,12 @@ export class RequestBudget {
   }
 
   /** Counts a request without a valid credential; returns the error if it exceeds the limit. */
-  strangerRefusal(kind: StrangerRequest, request: Request, nowMs: number): SandwireError | undefined {
-    return this.#strangers[kind].refusal(request, nowMs)
+  unauthenticatedRefusal(
+    kind: UnauthenticatedRequest,
+    request: Request,
+    nowMs: number,
+  ): SandwireError | undefined {
+    return this.#unauthenticated[kind].refusal(request, nowMs)
   }
 
   /** Counts a guest who redeems a share link; returns the error if it exceeds the limit. */

@@ -5,6 +5,7 @@ import { unwrap } from '../outcome.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { type App, callOf } from './context.ts'
 import { endpoint, type GuardOf, json } from './endpoint.ts'
+import { numberText } from './schemas.ts'
 
 const DEFAULT_ROWS = 100
 const MAX_ROWS = 1_000
@@ -41,16 +42,15 @@ const auditPage = z
   })
   .openapi('Audit')
 
-const whole = z.string().regex(/^(0|[1-9][0-9]{0,14})$/)
 const auditQuery = z.strictObject({
   sandbox: z.string().min(1).max(63).optional().openapi({ description: 'Id or name.' }),
   action: z.enum(ACTIONS).optional(),
-  since: whole.optional().openapi({ description: 'Milliseconds since 1970.' }),
+  since: numberText.optional().openapi({ description: 'Milliseconds since 1970.' }),
   before: z
     .string()
     .regex(/^[0-9]{1,15}-[0-9]{1,15}$/, 'expected `next` of an earlier response')
     .optional(),
-  limit: whole.optional().openapi({ description: `At most ${MAX_ROWS}. Default ${DEFAULT_ROWS}.` }),
+  limit: numberText.optional().openapi({ description: `At most ${MAX_ROWS}. Default ${DEFAULT_ROWS}.` }),
 })
 
 function parseLimit(text: string | undefined): number {

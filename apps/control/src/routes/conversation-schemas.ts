@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { MAX_MESSAGE_CHARS } from '../conversation/frames.ts'
 import { refSchema, repositorySchema } from '../run/repository.ts'
-import { network } from './schemas.ts'
+import { network, numberText } from './schemas.ts'
 
 /** How a client names a conversation. */
 export const SESSION_ID = /^[A-Za-z0-9_.:-]{1,128}$/
@@ -50,9 +50,8 @@ export const conversationParams = z.object({
   conversation: z.string().openapi({ param: { name: 'conversation', in: 'path' } }),
 })
 
-const whole = z.string().regex(/^(0|[1-9][0-9]{0,14})$/)
 export const listConversationsQuery = z.strictObject({
-  limit: whole.optional().openapi({ description: 'At most 100, the default.' }),
+  limit: numberText.optional().openapi({ description: 'At most 100, the default.' }),
   before: z
     .string()
     .max(64)
@@ -60,8 +59,8 @@ export const listConversationsQuery = z.strictObject({
     .openapi({ description: 'Conversations that were created before this one.' }),
 })
 export const entriesQuery = z.strictObject({
-  after: whole.optional().openapi({ description: 'Number of the last entry that you have.' }),
-  limit: whole.optional().openapi({ description: 'At most 1,000, the default; about 1 MiB.' }),
+  after: numberText.optional().openapi({ description: 'Number of the last entry that you have.' }),
+  limit: numberText.optional().openapi({ description: 'At most 1,000, the default; about 1 MiB.' }),
 })
 
 export const conversationMessageBody = z

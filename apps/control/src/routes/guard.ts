@@ -2,7 +2,7 @@ import { SandwireError } from '@sandwire/protocol'
 import type { MiddlewareHandler } from 'hono'
 import { type Authenticator, type Identity, type Scope, unauthorized } from '../auth/identity.ts'
 import type { Callers } from '../http/callers.ts'
-import type { RequestBudget, StrangerRequest } from '../http/rate-limits.ts'
+import type { RequestBudget, UnauthenticatedRequest } from '../http/rate-limits.ts'
 import { costOf } from '../http/request-cost.ts'
 import { hasPublicOrigin, type SourceSettings } from '../http/source-check.ts'
 import type { AppEnv } from './context.ts'
@@ -59,7 +59,7 @@ export function checkScope({ scopes }: Pick<Identity, 'scopes'>, scope: Scope): 
 const HEALTH_ROUTES: readonly string[] = ['/health', '/healthz', '/readyz']
 
 /** Whether a public route is limited as a health check or as a page. Sign-in steps have a limit in addition. */
-function kindOf(pathname: string): StrangerRequest {
+function kindOf(pathname: string): UnauthenticatedRequest {
   return HEALTH_ROUTES.includes(pathname) ? 'health' : 'page'
 }
 
@@ -67,7 +67,7 @@ function kindOf(pathname: string): StrangerRequest {
 export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandler<AppEnv> {
   const { source, authenticator, tickets, serviceCookies, hasGuests, budget, callers, nowMs } = deps
   const refuseUnauthenticated = (request: Request, error: SandwireError): never => {
-    throw budget.strangerRefusal('refused', request, nowMs()) ?? error
+    throw budget.unauthenticatedRefusal('refused', request, nowMs()) ?? error
   }
   const takesTickets =
     policy !== 'public' && ['socket', 'page socket', 'chat socket'].includes(policy.credential)
@@ -95,13 +95,13 @@ export function guard(policy: Policy, deps: GuardDependencies): MiddlewareHandle
     if (refusal !== undefined) throw refusal
     return undefined
   }
-  /** Counts a request to a public route: for the account of a valid credential, so that strangers cannot use up its requests. */
+  /** Counts a request to a public route: for the account of a valid credential, so that clients without a credential cannot use up its requests. */
   const admitPublic = async (request: Request): Promise<void> => {
     const kind = kindOf(new URL(request.url).pathname)
     const caller = await callers.find(request)
     let account = caller.group === 'account' ? caller.key : undefined
     if (account === undefined) {
-      const refusal = budget.strangerRefusal(kind, request, nowMs())
+      const refusal = budget.unauthenticatedRefusal(kind, request, nowMs())
       if (refusal === undefined) return
       const identity = await authenticator.authenticate(request.headers).catch(() => undefined)
       if (identity === undefined) throw refusal

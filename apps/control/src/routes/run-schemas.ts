@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { MAX_MESSAGE_CHARS, MAX_TASK_CHARS } from '@sandwire/agent'
 import { OUTCOMES } from '../run/state.ts'
 import { refSchema, repositorySchema } from '../run/repository.ts'
-import { network } from './schemas.ts'
+import { network, numberText } from './schemas.ts'
 
 const MAX_TURNS = 100_000
 const MAX_BUDGET_USD = 100_000
@@ -82,14 +82,13 @@ export const approvalParams = runParams.extend({
     .openapi({ param: { name: 'request', in: 'path' }, description: '`requestId` of `awaiting_input`.' }),
 })
 
-const whole = z.string().regex(/^(0|[1-9][0-9]{0,14})$/)
 export const listRunsQuery = z.strictObject({
-  limit: whole.optional().openapi({ description: 'At most 100, the default.' }),
+  limit: numberText.optional().openapi({ description: 'At most 100, the default.' }),
   before: z.string().max(64).optional().openapi({ description: 'Runs that were created before this one.' }),
 })
 export const eventsQuery = z.strictObject({
-  after: whole.optional().openapi({ description: 'Sequence number of the last event that you have.' }),
-  limit: whole.optional().openapi({ description: 'For JSON: at most 1,000, the default.' }),
+  after: numberText.optional().openapi({ description: 'Sequence number of the last event that you have.' }),
+  limit: numberText.optional().openapi({ description: 'For JSON: at most 1,000, the default.' }),
 })
 
 export const messageBody = z

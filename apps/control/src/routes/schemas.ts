@@ -150,12 +150,13 @@ export const sessionParams = z.object({
 })
 export const sandboxSessionParams = sandboxParams.extend(sessionParams.shape)
 
-const whole = z.string().regex(/^(0|[1-9][0-9]{0,14})$/)
+/** A whole number in a query. */
+export const numberText = z.string().regex(/^(0|[1-9][0-9]{0,14})$/)
 export const stopQuery = z.strictObject({
   discard: z.enum(['0', '1']).optional().openapi({ description: 'Stop even if the files are lost.' }),
 })
-export const logsQuery = z.strictObject({ bytes: whole.optional() })
-export const outputQuery = z.strictObject({ from: whole.optional() })
+export const logsQuery = z.strictObject({ bytes: numberText.optional() })
+export const outputQuery = z.strictObject({ from: numberText.optional() })
 
 const timeMs = z.int().openapi({ description: 'Milliseconds since 1970.' })
 

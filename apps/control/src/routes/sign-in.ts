@@ -131,7 +131,7 @@ function addCodeRoutes(app: App, guardOf: GuardOf, deps: SignInDependencies): vo
           'origin_refused',
           'Cannot sign in under this host name. Open the whole link that npx sandwire signin prints.',
         )
-      const refusal = budget.strangerRefusal('sign-in', context.req.raw, nowMs())
+      const refusal = budget.unauthenticatedRefusal('sign-in', context.req.raw, nowMs())
       if (refusal !== undefined) throw refusal
       const { code } = context.req.valid('json')
       if (!hasLocalIdentity || !(await redeem(code, context.get('requestId'))))
@@ -170,7 +170,7 @@ function addIssuerRoutes(app: App, guardOf: GuardOf, deps: SignInDependencies): 
       responses: { 303: { description: 'The next page' }, 200: { description: 'A page' } },
     })
   const checkBudget = (request: Request): void => {
-    const refusal = budget.strangerRefusal('sign-in', request, nowMs())
+    const refusal = budget.unauthenticatedRefusal('sign-in', request, nowMs())
     if (refusal !== undefined) throw refusal
   }
   /** Shows a page with the problem; it contains nothing of the request. */

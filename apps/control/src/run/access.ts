@@ -18,7 +18,7 @@ interface Owned {
 
 /**
  * Throws `notFound` for callers without any access. Callers have that of the sandbox, or a grant on the id: the agent works with
- * every right there, so that its owner too loses it with the access to the sandbox. Without a sandbox, only the owner has access.
+ * every right there, so its owner also loses it with the access to the sandbox. Without a sandbox, only the owner has access.
  */
 export async function authorizeAgent(
   env: Pick<Env, 'SANDBOX'>,
@@ -47,8 +47,8 @@ export async function authorizeAgent(
 }
 
 /**
- * Throws unless a caller may restore the files of the sandbox: only the sandbox's owner, because that ends everything in it. Whoever
- * only has the run or conversation may not.
+ * Throws unless a caller may restore the files of the sandbox: only the sandbox's owner, because that ends everything in it. Access to the
+ * run or conversation alone is not enough.
  */
 export async function authorizeRestore(
   env: Pick<Env, 'SANDBOX'>,
@@ -70,7 +70,7 @@ export async function hasLostAccess(env: Pick<Env, 'SANDBOX'>, owned: Owned): Pr
     await authorizeAgent(env, owned, ownerCall(owned), { need: 'steer', notFound: noSuchSandbox })
     return false
   } catch (error) {
-    // A sandbox that does not answer is asked again.
+    // If the sandbox does not respond, the request is repeated.
     return ['sandbox_not_found', 'forbidden'].includes(SandwireError.from(error).code)
   }
 }

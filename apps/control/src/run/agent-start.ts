@@ -8,7 +8,7 @@ import type { RunRecord, RunRequest, Spent } from './record.ts'
 export const MICRO = 1_000_000
 /** Output of one request to the model. */
 export const MAX_OUTPUT_TOKENS = 64_000
-/** Time to queue, clone and collect, besides the time limit of the agent. */
+/** Time to queue, clone and collect, in addition to the time limit of the agent. */
 const GRANT_MARGIN_MS = 60 * 60_000
 
 /** The tools of an agent that only reads. */

@@ -11,7 +11,7 @@ import { agentsOf, findAgent, providerOf } from './agents.ts'
 import { checkModel, MAX_OUTPUT_TOKENS, MICRO } from './agent-start.ts'
 import { chooseModel } from './create.ts'
 
-/** The grant ends with its session; this bounds one whose session nobody ends. */
+/** The grant ends with its session; this limits one whose session is never ended. */
 const MAX_GRANT_MS = 30 * 24 * 3_600_000
 
 /** The agent whose own interface a command starts: one whose name is the command. Sprites have programs of their own. */

@@ -34,7 +34,7 @@ export function openRunTerminal(deps: RunTerminalDependencies): Response {
   const print = (text: string): void => {
     if (isOpen) server.send(text.replaceAll('\n', '\r\n'))
   }
-  const tell = (work: Promise<void>): void =>
+  const printErrors = (work: Promise<void>): void =>
     deps.hold(work.catch((error: unknown) => print(`${SandwireError.from(error).message}\n`)))
   const refuse = (code: ErrorCode): void => {
     isOpen = false
@@ -54,8 +54,8 @@ export function openRunTerminal(deps: RunTerminalDependencies): Response {
     const requests = typed.lines.length + (typed.isInterrupt ? 1 : 0)
     if (!deps.limit.takeLines(deps.account, requests, deps.nowMs())) return refuse('rate_limited')
     if (typed.echo !== '') server.send(typed.echo)
-    for (const text of typed.lines) tell(deps.send(text))
-    if (typed.isInterrupt) tell(deps.interrupt())
+    for (const text of typed.lines) printErrors(deps.send(text))
+    if (typed.isInterrupt) printErrors(deps.interrupt())
   })
   const show = async (): Promise<void> => {
     let shown = 0

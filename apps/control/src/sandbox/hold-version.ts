@@ -8,7 +8,7 @@ import type { SandboxLifecycle } from './lifecycle.ts'
 export interface Hold {
   /** The conversation or run. */
   readonly holder: string
-  /** Versions that it keeps besides. */
+  /** Other versions that it keeps. */
   readonly kept: readonly number[]
   /** How long the message may wait. */
   readonly waitMs: number

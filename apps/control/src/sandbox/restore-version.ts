@@ -70,7 +70,7 @@ export interface WorkspaceRestore {
   readonly key: string
   /** Number of the version. */
   readonly version: number
-  /** Versions that the holder keeps besides. */
+  /** Other versions that the holder keeps. */
   readonly kept: readonly number[]
 }
 

@@ -13,7 +13,7 @@ const END_RESTING_MS = 10_000
 /** Runs that share a sandbox at the same time. Claude Code takes about 250 MiB. */
 const MAX_SHARED = 4
 /** Part of the time for a stop in which an agent may end by itself. */
-const POLITE_SHARE = 0.5
+const GRACEFUL_SHARE = 0.5
 
 export interface AgentRegistryDependencies extends AgentRunDependencies {
   /** Folder of sandboxd that the user can enter but neither list nor write; undefined: this sandboxd runs no agents. */
@@ -138,16 +138,16 @@ export class AgentRegistry {
     this.#runs.delete(id)
   }
 
-  /** Ends the runs: politely, then by force. Resolves when their results are stored, or the time is over. */
+  /** Ends the runs: by request, then by signal. Resolves when their results are stored, or the time is over. */
   async shutDown(timeMs: number): Promise<void> {
     this.#isStopping = true
     const runs = [...this.#runs.values()].filter(({ state }) => state !== 'ended')
     if (runs.length === 0) return
     const ended = Promise.all(runs.map((run) => run.ended))
     for (const run of runs) run.on({ kind: 'stop', reason: 'aborted', message: 'The sandbox was stopped' })
-    await Promise.race([ended, Bun.sleep(timeMs * POLITE_SHARE)])
+    await Promise.race([ended, Bun.sleep(timeMs * GRACEFUL_SHARE)])
     for (const run of runs) run.kill()
-    await Promise.race([ended, Bun.sleep(timeMs * (1 - POLITE_SHARE))])
+    await Promise.race([ended, Bun.sleep(timeMs * (1 - GRACEFUL_SHARE))])
   }
 
   /** Throws `conflict` when another run that is at work must end first. */

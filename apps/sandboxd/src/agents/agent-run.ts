@@ -225,7 +225,7 @@ export class AgentRun {
     this.#wake()
   }
 
-  /** Asks control to look at the run now. Control looks by itself too, so that a lost request only delays it. */
+  /** Asks control to check the run now. Control also polls, so a lost request only delays it. */
   #wake(): void {
     const { wake } = this.#start
     if (wake === undefined) return

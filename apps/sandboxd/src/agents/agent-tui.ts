@@ -64,7 +64,7 @@ export function seedClaude(home: string, folder: string): void {
 
 type Settings = { readonly kind: 'usable'; readonly text: string | undefined } | { readonly kind: 'unusable' }
 
-/** The text of a regular file. Nothing else is waited for or followed: the user may have put anything there. */
+/** The text of a regular file. Never waits for a FIFO or follows a symlink, which the user may have put there. */
 function readSettings(file: string): Settings {
   let fd: number
   try {

@@ -32,7 +32,7 @@ export interface RunMeta {
   readonly isTamperProof: boolean
 }
 
-/** What is known at the end of a run besides how it ended. */
+/** What is known at the end of a run, in addition to its outcome. */
 export interface RunTotals {
   readonly usage: Usage
   readonly agentSessionId: string | null

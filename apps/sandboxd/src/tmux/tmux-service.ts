@@ -58,7 +58,7 @@ type NewWindow = Extract<TmuxAction, { type: 'new_window' }>
 /** Called with every change. */
 type Listener = (view: TmuxView) => void
 
-/** The sandbox's tmux server: its windows, and its panes as processes. One control client serves everybody. */
+/** The sandbox's tmux server: its windows, and its panes as processes. One control client serves all users. */
 export class TmuxService {
   readonly #deps: TmuxDependencies
   readonly #panes = new Map<string, OpenPane>()

@@ -59,7 +59,7 @@ function removeEntry(fd: number, name: Uint8Array, path: string): void {
   if (result !== -EISDIR && result !== -EPERM) throw fileError('remove', path, result)
   const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
   let opened = openAt(fd, terminated, flags)
-  // Its owner took its own right to read away.
+  // The owner removed its own read permission.
   if (opened === -EACCES && chmodAt(fd, terminated, 0o700) >= 0) opened = openAt(fd, terminated, flags)
   if (opened < 0) throw fileError('remove', path, opened)
   using folder = new Descriptor(opened)

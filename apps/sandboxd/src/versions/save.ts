@@ -165,7 +165,7 @@ export class Save {
     }
   }
 
-  /** Tells folders that differ from the saved ones from those that were only touched. */
+  /** Distinguishes folders that differ from the saved ones from those that were only touched. */
   #sortOut(): { readonly folders: readonly ScannedFolder[]; readonly refreshed: readonly RefreshedFolder[] } {
     const { tree, isBase } = this.#options
     const folders: ScannedFolder[] = []

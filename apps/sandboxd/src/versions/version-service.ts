@@ -12,7 +12,7 @@ const MAX_SILENCE_MS = 15_000
 /** Control saves the files when its last request for changes is not older than this. */
 const WATCHED_MS = 5_000
 
-/** Between two looks at the observed changes. */
+/** Between two checks for observed changes. */
 const POLL_MS = 250
 
 export interface SaveRequest extends Omit<BeginSave, 'syncedMs'> {

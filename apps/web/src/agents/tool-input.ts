@@ -23,7 +23,7 @@ function editOf(value: unknown): Edit {
   return { before: textOf(fields, 'old_string'), after: textOf(fields, 'new_string') }
 }
 
-/** Shows edits as lines and commands as text, and everything else as JSON. The user may have to judge it, so nothing in it is invisible. */
+/** Shows edits as lines and commands as text, and everything else as JSON. The user may have to approve it, so nothing in it is invisible. */
 export function describeInput(name: string, input: Fields): ShownInput {
   const path = textOf(input, 'file_path')
   if (name === 'Edit') return { kind: 'edits', path, edits: [editOf(input)] }

@@ -20,7 +20,7 @@ export class FileStatuses {
   #sandbox: Sandbox | undefined
   #stop: (() => void) | undefined
   /** Restores that the user was told about, by sandbox. */
-  readonly #told = new Map<string, number>()
+  readonly #reportedMs = new Map<string, number>()
 
   /** `onLost` is called once for each sandbox that was lost and recreated. */
   constructor(onLost: (sandbox: Sandbox, restored: RestoredFiles) => void, watch: Watch = watchStatus) {
@@ -43,7 +43,7 @@ export class FileStatuses {
       return
     }
     const { restored, ...saved } = sandbox.saved
-    if (restored !== null) this.#tell(sandbox, restored)
+    if (restored !== null) this.#reportLost(sandbox, restored)
     if (this.#stop === undefined) this.#status.set({ sandbox: sandbox.id, saved, isRestoring: false })
     if (sandbox.state === 'running') this.#stop ??= this.#watch(sandbox.id, (event) => this.#receive(event))
   }
@@ -61,7 +61,7 @@ export class FileStatuses {
         return
       case 'restored':
         this.#status.set({ ...status, isRestoring: false })
-        this.#tell(sandbox, event.restored)
+        this.#reportLost(sandbox, event.restored)
         return
       case 'ended':
         // The next list of sandboxes says whether it still runs.
@@ -69,9 +69,9 @@ export class FileStatuses {
     }
   }
 
-  #tell(sandbox: Sandbox, restored: RestoredFiles): void {
-    if (restored.reason !== 'lost' || this.#told.get(sandbox.id) === restored.restoredMs) return
-    this.#told.set(sandbox.id, restored.restoredMs)
+  #reportLost(sandbox: Sandbox, restored: RestoredFiles): void {
+    if (restored.reason !== 'lost' || this.#reportedMs.get(sandbox.id) === restored.restoredMs) return
+    this.#reportedMs.set(sandbox.id, restored.restoredMs)
     this.#onLost(sandbox, restored)
   }
 

@@ -69,12 +69,12 @@ interface Attachment {
   readonly bridge: TerminalBridge
 }
 
-/** What this instance has seen of a terminal. */
-interface Seen {
+/** What this instance has observed of a terminal. */
+interface TerminalActivity {
   inputMs: number | null
   outputMs: number | null
   outputBytes: number
-  /** When a client came or something happened last. */
+  /** Time of the last attach, input or output. */
   activeMs: number
 }
 
@@ -85,7 +85,7 @@ interface Seen {
 export class Terminals implements ProviderTerminals {
   readonly #deps: TerminalsDependencies
   readonly #attachments = new Set<Attachment>()
-  readonly #seen = new Map<string, Seen>()
+  readonly #activity = new Map<string, TerminalActivity>()
   /** Attaches in progress count as attachments. */
   #opening = 0
   #hasAdopted = false
@@ -136,7 +136,7 @@ export class Terminals implements ProviderTerminals {
   /** The processes are gone. */
   clear(): void {
     this.#deps.store.clear()
-    this.#seen.clear()
+    this.#activity.clear()
   }
 
   disconnect({ identity, session, grant, login, endSessions }: Selector): void {
@@ -198,7 +198,7 @@ export class Terminals implements ProviderTerminals {
         : await this.#start(request, start)
     const bridge = this.#accept(request, exec)
     store.setDetached(session, undefined)
-    this.#seenOf(session).activeMs = nowMs()
+    this.#activityOf(session).activeMs = nowMs()
     hold(bridge.bridge.run(isNew))
     return bridge.response
   }
@@ -222,7 +222,7 @@ export class Terminals implements ProviderTerminals {
       onActivity: (kind, bytes) => this.#active(session, kind, bytes),
       onExit: () => {
         store.remove(session)
-        this.#seen.delete(session)
+        this.#activity.delete(session)
       },
       onEnd: (code) => {
         unregister()
@@ -341,22 +341,22 @@ export class Terminals implements ProviderTerminals {
     }
   }
 
-  #seenOf(session: string): Seen {
-    const known = this.#seen.get(session)
+  #activityOf(session: string): TerminalActivity {
+    const known = this.#activity.get(session)
     if (known !== undefined) return known
     const made = { inputMs: null, outputMs: null, outputBytes: 0, activeMs: this.#deps.nowMs() }
-    this.#seen.set(session, made)
+    this.#activity.set(session, made)
     return made
   }
 
   #active(session: string, kind: 'input' | 'output', bytes: number): void {
-    const seen = this.#seenOf(session)
+    const activity = this.#activityOf(session)
     const nowMs = this.#deps.nowMs()
-    seen.activeMs = nowMs
-    if (kind === 'input') seen.inputMs = nowMs
+    activity.activeMs = nowMs
+    if (kind === 'input') activity.inputMs = nowMs
     else {
-      seen.outputMs = nowMs
-      seen.outputBytes += bytes
+      activity.outputMs = nowMs
+      activity.outputBytes += bytes
     }
   }
 
@@ -369,7 +369,7 @@ export class Terminals implements ProviderTerminals {
     if (deadlineMs !== undefined) wakeBy(deadlineMs)
   }
 
-  /** When it is ended; undefined: not by itself. */
+  /** When the terminal is ended; undefined: only on request. */
   #deadlineOf(exec: StoredExec): number | undefined {
     const { createdMs, detachedMs, keepSeconds, lifetimeSeconds, idleSeconds, session } = exec
     const times = [
@@ -377,7 +377,7 @@ export class Terminals implements ProviderTerminals {
       ...(detachedMs === undefined ? [] : [detachedMs + keepSeconds * 1000]),
       ...(detachedMs !== undefined || idleSeconds === 0
         ? []
-        : [(this.#seen.get(session)?.activeMs ?? createdMs) + idleSeconds * 1000]),
+        : [(this.#activity.get(session)?.activeMs ?? createdMs) + idleSeconds * 1000]),
     ]
     return times.length === 0 ? undefined : Math.min(...times)
   }
@@ -401,14 +401,14 @@ export class Terminals implements ProviderTerminals {
     )
     for (const { session } of execs) {
       store.remove(session)
-      this.#seen.delete(session)
+      this.#activity.delete(session)
       log.info('exec_ended', { session })
     }
   }
 
   #describe({ session, cmd, createdMs, keepSeconds }: StoredExec): SessionFacts {
     const attached = [...this.#attachments].filter((attachment) => attachment.session === session)
-    const { inputMs = null, outputMs = null, outputBytes = 0 } = this.#seen.get(session) ?? {}
+    const { inputMs = null, outputMs = null, outputBytes = 0 } = this.#activity.get(session) ?? {}
     return {
       id: session,
       state: 'running',

@@ -27,22 +27,24 @@ const ALLOCATION_REPORTS: Readonly<Record<Allocation, ProbeReport>> = {
 }
 
 /** Processes that together use three times the limit, each half of it. */
-const HOGS = 6
+const ALLOCATING_PROCESSES = 6
 
 /** Uses memory in several processes at once; true when they exceeded the limit and lived. */
 async function canSpread(limits: SandboxLimits, self: readonly string[]): Promise<boolean> {
-  const argv = [...self, 'hog', String(limits.memoryBytes / 2), 'mapped']
-  const hogs = Array.from({ length: HOGS }, () => Bun.spawn(argv, { stdout: 'pipe', stderr: 'ignore' }))
-  const outputs = await Promise.all(hogs.map((hog) => new Response(hog.stdout).text()))
-  return outputs.filter((text) => text.includes('took')).length > 2
+  const argv = [...self, 'allocate', String(limits.memoryBytes / 2), 'mapped']
+  const processes = Array.from({ length: ALLOCATING_PROCESSES }, () =>
+    Bun.spawn(argv, { stdout: 'pipe', stderr: 'ignore' }),
+  )
+  const outputs = await Promise.all(processes.map((child) => new Response(child.stdout).text()))
+  return outputs.filter((text) => text.includes('allocated')).length > 2
 }
 
 /** Runs this program again to use memory, since it will be killed. */
 async function probeMemory(limits: SandboxLimits, self: readonly string[]): Promise<ProbeReport> {
   const bytes = String(limits.memoryBytes * EXCESS)
   const got = ALLOCATIONS.find((how) => {
-    const hog = Bun.spawnSync([...self, 'hog', bytes, how], { stdout: 'pipe', stderr: 'ignore' })
-    return hog.stdout.toString().includes('took')
+    const child = Bun.spawnSync([...self, 'allocate', bytes, how], { stdout: 'pipe', stderr: 'ignore' })
+    return child.stdout.toString().includes('allocated')
   })
   if (got !== undefined) return ALLOCATION_REPORTS[got]
   if (await canSpread(limits, self))
@@ -56,7 +58,7 @@ async function probeMemory(limits: SandboxLimits, self: readonly string[]): Prom
 
 /** Writes bytes to a new unmapped memory file. Several files, because each has a size limit. */
 function holdInFile(bytes: Uint8Array): void {
-  writeSync(systemCall(process.arch === 'arm64' ? 279 : 319, cString('hoard'), 0), bytes)
+  writeSync(systemCall(process.arch === 'arm64' ? 279 : 319, cString('probe'), 0), bytes)
 }
 
 /** Uses memory and keeps it; prints a line if it survives. */
@@ -74,7 +76,7 @@ export async function takeMemory(bytes: number, how: string | undefined): Promis
     await Bun.sleep(20)
   }
   await Bun.sleep(1_500)
-  process.stdout.write(`took ${held.length > 0 ? held.length : bytes / chunk}\n`)
+  process.stdout.write(`allocated ${held.length > 0 ? held.length : bytes / chunk}\n`)
 }
 
 const IS_ARM = process.arch === 'arm64'
@@ -106,13 +108,13 @@ export async function takeQueues(bytes: number): Promise<void> {
     if (sockets % 100 === 0) await Bun.sleep(20)
   }
   await Bun.sleep(1_500)
-  process.stdout.write(queued >= bytes ? 'took\n' : 'not enough\n')
+  process.stdout.write(queued >= bytes ? 'allocated\n' : 'not enough\n')
 }
 
 function probeSocketQueues(limits: SandboxLimits, self: readonly string[]): ProbeReport {
   const argv = [...self, 'queues', String(limits.memoryBytes * EXCESS)]
-  const hog = Bun.spawnSync(argv, { stdout: 'pipe', stderr: 'ignore' })
-  return hog.stdout.toString().includes('took')
+  const child = Bun.spawnSync(argv, { stdout: 'pipe', stderr: 'ignore' })
+  return child.stdout.toString().includes('allocated')
     ? report('socket-queues', 'failed', 'could use twice its memory in queues of netlink sockets')
     : report('socket-queues', 'ok', 'cannot use twice its memory in queues of netlink sockets')
 }

@@ -80,7 +80,7 @@ async function attempt(part: string, text: string): Promise<void> {
 
 const [mode = '', value = '', runAsFlag, runAs] = process.argv.slice(2)
 if (mode === 'serve') await serve(value, runAsFlag === '--run-as' ? runAs : undefined)
-else if (mode === 'hog') await takeMemory(Number(value), runAsFlag)
+else if (mode === 'allocate') await takeMemory(Number(value), runAsFlag)
 else if (mode === 'queues') await takeQueues(Number(value))
 else await attempt(mode, value)
 process.exit(0)

@@ -265,7 +265,7 @@ export async function findIgnored(
   return new Set(splitNames(output).map((name) => name.slice(2)))
 }
 
-/** Tells whether a name is one of these or below one. */
+/** Returns a predicate: a name is one of these folders or below one. */
 export function within(folders: readonly string[]): (name: string) => boolean {
   const set = new Set(folders)
   if (set.size === 0) return () => false
