@@ -5,7 +5,7 @@ import type { Sender } from './snapshot.ts'
 
 /** Messages that wait while the agent cannot be reached, or for the end of its turn. */
 const MAX_QUEUED = 100
-/** Their characters: the queue is stored anew with each event of the agent, and clients get it with each change. */
+/** Most characters of these messages: the queue is stored again with each event of the agent, and sent to clients with each change. */
 const MAX_QUEUED_CHARS = 256 * 1024
 /** Ids of messages that are recognized when they are repeated. */
 const MAX_KNOWN_IDS = 200

@@ -38,7 +38,7 @@ export interface Failure {
 export type ConversationInput =
   /** A frame of a browser. `newId` is for a message that has no id. */
   | { readonly type: 'frame'; readonly frame: ClientFrame; readonly sender: Sender; readonly newId: string }
-  /** The object was created anew: no socket to the sandbox is open. */
+  /** The object was constructed again: no socket to the sandbox is open. */
   | { readonly type: 'restarted' }
   | { readonly type: 'tick' }
   /** A person has requested that the files are restored. */

@@ -62,7 +62,7 @@ export interface CloneOptions {
   readonly sandbox: string
   readonly call: SandboxCall
   readonly source: Extract<RunSource, { kind: 'repo' }>
-  /** Session of the clone, once it was begun. */
+  /** Session of the clone, once it has started. */
   readonly session: string | null
   readonly access: () => Promise<GatewayAccess>
   readonly mintSession: (sandbox: string) => string

@@ -8,7 +8,7 @@ const STOP_SECONDS = 25
 /** workerd's container names: the object's id, with a suffix for the sidecar. */
 const NAME = new RegExp(`^workerd-${SANDBOX_OBJECTS}-([0-9a-f]{64})(-proxy)?$`)
 
-const BESIDE = /-proxy$/
+const SIDECAR = /-proxy$/
 
 type Engine = Pick<Docker, 'list' | 'stop' | 'remove'>
 
@@ -26,15 +26,15 @@ export class OwnContainers {
   async adopt(): Promise<number> {
     const all = await this.list()
     const running = new Set(all.flatMap(({ name, isRunning }) => (isRunning ? [name] : [])))
-    const ended = all.filter(({ name }) => !running.has(name.replace(BESIDE, '')))
+    const ended = all.filter(({ name }) => !running.has(name.replace(SIDECAR, '')))
     await Promise.all(ended.map(({ name }) => this.#engine.remove(name)))
-    return [...running].filter((name) => !BESIDE.test(name)).length
+    return [...running].filter((name) => !SIDECAR.test(name)).length
   }
 
   /** Stops all of them; clients receive their last output first. */
   async stop(): Promise<void> {
     const all = await this.list()
-    const sandboxes = all.filter(({ name, isRunning }) => isRunning && !BESIDE.test(name))
+    const sandboxes = all.filter(({ name, isRunning }) => isRunning && !SIDECAR.test(name))
     await Promise.all(sandboxes.map(({ name }) => this.#engine.stop(name, STOP_SECONDS)))
   }
 

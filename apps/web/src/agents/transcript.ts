@@ -24,7 +24,7 @@ export type TranscriptItem = { readonly id: string } & (
       readonly messageId: string
       readonly text: string
       readonly by: string
-      /** Null: not told. */
+      /** Null: unknown. */
       readonly receipt: MessageReceipt | null
       /** Why the agent did not read it. */
       readonly problem?: string
@@ -43,13 +43,13 @@ export interface ToolResult {
 export interface RequestOutcome {
   readonly outcome: 'allow' | 'deny' | 'expired' | 'withdrawn'
   readonly by: string | null
-  /** To questions; runs do not say them. */
+  /** Answers to questions; absent for runs. */
   readonly answers?: Readonly<Record<string, string>>
-  /** The reason of a denial; runs do not say it. */
+  /** The reason of a denial; absent for runs. */
   readonly message?: string
 }
 
-/** What a note says; texts are chosen where it is drawn. */
+/** Content of a note; its text is chosen where it is rendered. */
 export type Note =
   | { readonly kind: 'output'; readonly text: string }
   | { readonly kind: 'retry'; readonly attempt: number; readonly maxAttempts: number }
@@ -77,12 +77,12 @@ export interface TranscriptEntry {
 const CHUNK = 20
 /** Characters of output on stderr that are joined to one note. */
 const MAX_OUTPUT_CHARS = 8 * 1024
-/** Characters that are shown of a message that is being written. */
+/** Most characters shown of a message that is being written. */
 const MAX_PARTIAL_CHARS = 4 * 1024
 
 type Chunk = readonly TranscriptItem[]
 
-/** Everything about a run that its events say. Immutable. */
+/** State of a run or conversation that follows from its events. Immutable. */
 export interface TranscriptState {
   readonly chunks: readonly Chunk[]
   readonly todo: readonly TodoItem[]
@@ -92,7 +92,7 @@ export interface TranscriptState {
   readonly agentState: AgentState | undefined
   /** Paths, in the order of their last change. */
   readonly files: readonly string[]
-  /** What the agent writes just now. */
+  /** Text that the agent is writing. */
   readonly partial: { readonly text: string; readonly isThinking: boolean } | undefined
   readonly lastSeq: number
   readonly isComplete: boolean
@@ -100,7 +100,7 @@ export interface TranscriptState {
   readonly lastRestore: string | undefined
 }
 
-/** Builds the transcript of a run or conversation from its events. Events that were seen are ignored. */
+/** Builds the transcript of a run or conversation from its events. Events that it already has are ignored. */
 export class Transcript {
   #chunks: TranscriptItem[][] = []
   /** Chunks that no state has shown yet, and so may be changed in place. */

@@ -181,7 +181,7 @@ export class ContainerProvider implements Provider {
     return this.#read(spec.id)
   }
 
-  /** The engine was restarted: what intercepts the requests of the container is gone, and only another object can connect to it anew. */
+  /** The engine was restarted: what intercepts the requests of the container is gone, and only a new object can connect to it. */
   #networkLost(cause: unknown): never {
     this.#log('network_lost')
     this.#deps.onStuck()

@@ -14,7 +14,7 @@ import type { SessionRunner } from '../../sessions/session-runner.ts'
 /** Input of one message, and the pause after it, in which people can take control. */
 const CHUNK_BYTES = 256
 const CHUNK_MS = 5
-/** A program that reads no input for this long is not waited for. */
+/** Time to wait for a program to read its input. */
 const SETTLE_MS = 5_000
 /** Output on its way to the screen at which the session must wait, and at which it continues. */
 const HIGH_BYTES = 1024 * 1024
