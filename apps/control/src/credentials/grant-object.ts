@@ -34,8 +34,8 @@ export type ReserveResult =
   | { readonly kind: 'wait' }
   | { readonly kind: 'exhausted'; readonly reason: string }
 
-/** Who presents a token, and where from. */
-export interface Presented {
+/** A token as presented, with the source of its request. */
+export interface PresentedToken {
   readonly tokenHash: string
   readonly source: GatewaySource
 }
@@ -92,12 +92,12 @@ export class GatewayGrantObject extends DurableObject<Env> {
   }
 
   /** The grant of a valid token; throws `unauthorized` for every other. */
-  authorize(presented: Presented): Promise<Outcome<GatewayGrant>> {
+  authorize(presented: PresentedToken): Promise<Outcome<GatewayGrant>> {
     return this.#run(() => this.#authorize(presented))
   }
 
   /** Reserves what a request may cost. */
-  reserve(presented: Presented, bound: CostBound): Promise<Outcome<ReserveResult>> {
+  reserve(presented: PresentedToken, bound: CostBound): Promise<Outcome<ReserveResult>> {
     return this.#run(async (nowMs) => {
       const grant = await this.#authorize(presented)
       const decision = decide(grant, this.#account(), bound, nowMs)
@@ -119,7 +119,7 @@ export class GatewayGrantObject extends DurableObject<Env> {
     })
   }
 
-  async #authorize({ tokenHash, source }: Presented): Promise<GatewayGrant> {
+  async #authorize({ tokenHash, source }: PresentedToken): Promise<GatewayGrant> {
     const stored = this.#store.read()
     const isValid =
       stored !== undefined &&

@@ -130,7 +130,7 @@ function stop(state: RunState, why: StopReason, message: string): RunState {
   }
 }
 
-function lose(state: RunState): RunState {
+function toLost(state: RunState): RunState {
   // A run that is stopped before its agent started has lost nothing.
   if (state.kind === 'stopping') return { kind: 'collecting', outcome: state.why, message: state.message }
   if (state.kind === 'collecting' && state.outcome !== undefined) return state
@@ -159,7 +159,7 @@ export function step(state: RunState, input: RunInput): RunState {
     case 'stop':
       return stop(state, input.why, input.message)
     case 'missing':
-      return lose(state)
+      return toLost(state)
     case 'collected':
       return state.kind === 'collecting'
         ? {

@@ -30,18 +30,18 @@ async function pass(
   let passedBytes = 0
   for await (const chunk of source) {
     passedBytes += chunk.byteLength
-    if (passedBytes > sizeBytes) throw notAsAnnounced()
+    if (passedBytes > sizeBytes) throw contentMismatch()
     await hasher.write(chunk)
     if (held !== undefined) await writer.write(held)
     held = chunk
   }
   await hasher.close()
   if (passedBytes !== sizeBytes || new Uint8Array(await digest.digest).toHex() !== sha256)
-    throw notAsAnnounced()
+    throw contentMismatch()
   if (held !== undefined) await writer.write(held)
   await writer.close()
 }
 
-function notAsAnnounced(): SandwireError {
+function contentMismatch(): SandwireError {
   return new SandwireError('store_unavailable', 'Cannot store the segment: its content is not as announced')
 }

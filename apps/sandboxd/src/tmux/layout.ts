@@ -55,11 +55,11 @@ export function isDirection(text: string): text is Direction {
 export function findNeighbor(layout: LayoutCell, from: string, direction: Direction): string | undefined {
   const cells = panesOf(layout)
   const own = cells.find(({ pane }) => pane === from)
-  return own && cells.find((cell) => isBeside(own, cell, direction))?.pane
+  return own && cells.find((cell) => isAdjacent(own, cell, direction))?.pane
 }
 
 /** One line of characters separates panes. */
-function isBeside(own: PaneCell, other: PaneCell, direction: Direction): boolean {
+function isAdjacent(own: PaneCell, other: PaneCell, direction: Direction): boolean {
   const overlaps =
     direction === 'left' || direction === 'right'
       ? own.top < other.top + other.rows && other.top < own.top + own.rows

@@ -20,7 +20,7 @@ import type { AsUser } from '../../processes/run-as.ts'
 import type { RunTool } from '../../workspace/tool.ts'
 import { readChunks } from '../file-chunks.ts'
 import { joinNames, splitNames } from './byte-lists.ts'
-import { isExpressible, listFiles } from './list-files.ts'
+import { canBeInTree, listFiles } from './list-files.ts'
 import { git, PRIVATE_ATTRIBUTES, PRIVATE_CONFIG, type PrivateGit, runProgram } from './private-git.ts'
 
 /** Where a run's base is, and how programs are run as the user. */
@@ -104,7 +104,7 @@ export async function recordBase(context: TreeContext): Promise<BaseRecord> {
     files.filter((file) => !tracked.has(file)),
   )
   await git(plan, ['update-index', '-z', '--add', '--stdin'], {
-    stdin: joinNames(files.filter((file) => !ignored.has(file) && isExpressible(listed, file))),
+    stdin: joinNames(files.filter((file) => !ignored.has(file) && canBeInTree(listed, file))),
   })
   if (submodules.length > 0) await addSubmodules(plan, submodules)
   const treeHash = (await git(plan, ['write-tree'])).toString().trim()

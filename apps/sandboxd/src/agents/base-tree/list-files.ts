@@ -46,8 +46,8 @@ export async function listFiles(runTool: RunTool, workspace: number): Promise<Wo
 }
 
 /** True for what a git tree can hold. */
-export function isExpressible({ links }: WorkspaceFiles, name: string): boolean {
-  // Other writings of `.git` are refused on every system, as is a link that git would read its submodules from.
+export function canBeInTree({ links }: WorkspaceFiles, name: string): boolean {
+  // `.git` in other capitalizations is refused on every system, as is a link that git would read its submodules from.
   if (/(?:^|\/)\.git(?:$|\/)/i.test(name)) return false
   return !(/(?:^|\/)\.gitmodules$/i.test(name) && links.has(name))
 }

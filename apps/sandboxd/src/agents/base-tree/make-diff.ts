@@ -15,7 +15,7 @@ import {
 } from './base-tree.ts'
 import { readChunks } from '../file-chunks.ts'
 import { joinNames, splitNames } from './byte-lists.ts'
-import { isExpressible, listFiles } from './list-files.ts'
+import { canBeInTree, listFiles } from './list-files.ts'
 import { makePack } from './make-pack.ts'
 import { git, type PrivateGit, runGit, runProgram } from './private-git.ts'
 
@@ -118,7 +118,7 @@ async function takeSnapshot({ context, plan, base, scratch, secrets }: SnapshotP
     stdin: joinNames([...gone, ...submodules.removed]),
   })
   await git(plan, ['update-index', '-z', '--add', '--replace', '--stdin'], {
-    stdin: joinNames(clean.filter((file) => isExpressible(listed, file))),
+    stdin: joinNames(clean.filter((file) => canBeInTree(listed, file))),
   })
   return {
     treeHash: (await git(plan, ['write-tree'])).toString().trim(),
@@ -127,7 +127,7 @@ async function takeSnapshot({ context, plan, base, scratch, secrets }: SnapshotP
     unreadable: [
       ...listed.unreadable,
       ...listed.special,
-      ...clean.filter((file) => !isExpressible(listed, file)),
+      ...clean.filter((file) => !canBeInTree(listed, file)),
     ],
     withheld,
   }

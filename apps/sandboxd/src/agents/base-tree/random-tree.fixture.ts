@@ -44,7 +44,7 @@ function contentOf(random: Random): Uint8Array {
 function change(fixture: TreeFixture, folder: string, random: Random): void {
   const name = `${folder}/${nameOf(random, 3)}`
   const file = fixture.at(name)
-  clearWay(fixture, name)
+  makeParentFolders(fixture, name)
   switch (random.int(0, 8)) {
     case 0:
       return rmSync(file, { recursive: true, force: true })
@@ -57,7 +57,7 @@ function change(fixture: TreeFixture, folder: string, random: Random): void {
     case 3: {
       const to = `${folder}/${nameOf(random, 2)}`
       if (!exists(file) || to === name || to.startsWith(`${name}/`) || name.startsWith(`${to}/`)) return
-      clearWay(fixture, to)
+      makeParentFolders(fixture, to)
       rmSync(fixture.at(to), { recursive: true, force: true })
       if (exists(file)) renameSync(file, fixture.at(to))
       return
@@ -77,7 +77,7 @@ function change(fixture: TreeFixture, folder: string, random: Random): void {
 }
 
 function replace(fixture: TreeFixture, name: string, content: Uint8Array): void {
-  clearWay(fixture, name)
+  makeParentFolders(fixture, name)
   rmSync(fixture.at(name), { recursive: true, force: true })
   writeFileSync(fixture.at(name), content)
 }
@@ -91,7 +91,7 @@ function isFile(file: Buffer): boolean {
 }
 
 /** Makes every part of a path but the last a folder. */
-function clearWay(fixture: TreeFixture, name: string): void {
+function makeParentFolders(fixture: TreeFixture, name: string): void {
   const segments = name.split('/')
   for (let count = 1; count < segments.length; count += 1) {
     const folder = fixture.at(segments.slice(0, count).join('/'))
