@@ -34,8 +34,8 @@ test('names the end of a sandbox by exit code or signal', () => {
 
 describe('the memory watchdog (threat T32)', () => {
   const NOTHING = { fileBytes: 0, socketBytes: 0 }
-  const use = (innerPid: number, bytes: number, sharedBytes = 0, heldBytes = 0) => {
-    return { pid: innerPid + 1000, innerPid, bytes, sharedBytes, heldBytes }
+  const use = (innerPid: number, bytes: number, sharedBytes = 0, heldBytes = 0, openFiles = 0) => {
+    return { pid: innerPid + 1000, innerPid, bytes, sharedBytes, heldBytes, openFiles }
   }
 
   test('does nothing within the limit', () => {
@@ -68,6 +68,12 @@ describe('the memory watchdog (threat T32)', () => {
     const uses = [use(1, 1), use(2, 20), use(7, 10), use(8, 20)]
     const common = { fileBytes: 0, socketBytes: 70 }
     expect(decideMemoryAction(uses, common, 100)).toEqual({ kind: 'kill', pids: [1008, 1007] })
+  })
+
+  test('kills the process with many open files for queues of sockets, and spares the others', () => {
+    const uses = [use(1, 1), use(2, 20), use(7, 10, 0, 0, 2_000), use(8, 20, 0, 0, 10)]
+    const common = { fileBytes: 0, socketBytes: 70 }
+    expect(decideMemoryAction(uses, common, 100)).toEqual({ kind: 'kill', pids: [1007] })
   })
 
   test('counts a memory file that is also mapped once', () => {

@@ -87,6 +87,8 @@ export interface MemoryUse {
   readonly sharedBytes: number
   /** What its descriptors may hold in the kernel, as pipes do. */
   readonly heldBytes: number
+  /** Open files; 0 if they are hidden or were not counted. */
+  readonly openFiles: number
 }
 
 /** Memory that belongs to no process in particular. */
@@ -102,8 +104,15 @@ export type MemoryAction =
   | { readonly kind: 'kill'; readonly pids: readonly number[] }
   | { readonly kind: 'end' }
 
-function sizeOf({ bytes, sharedBytes, heldBytes }: MemoryUse): number {
-  return bytes + sharedBytes + heldBytes
+/** What killing each process may free. The kernel does not tell which sockets have the queues, so they are divided by open files. */
+function measureFreed(uses: readonly MemoryUse[], queuedBytes: number): Map<MemoryUse, number> {
+  const allFiles = uses.reduce((sum, { openFiles }) => sum + openFiles, 0)
+  return new Map(
+    uses.map((use) => {
+      const queued = allFiles === 0 ? 0 : (queuedBytes * use.openFiles) / allFiles
+      return [use, use.bytes + use.sharedBytes + use.heldBytes + queued]
+    }),
+  )
 }
 
 /**
@@ -119,15 +128,13 @@ export function decideMemoryAction(
   const shared = uses.reduce((sum, { sharedBytes }) => sum + sharedBytes, 0)
   let excess = own + Math.max(shared, fileBytes) + queued - limitBytes
   if (excess <= 0) return { kind: 'fine' }
-  const mortal = uses
-    .filter(({ innerPid }) => !VITAL_PIDS.has(innerPid))
-    .toSorted((a, b) => sizeOf(b) - sizeOf(a))
+  const mortal = uses.filter(({ innerPid }) => !VITAL_PIDS.has(innerPid))
   if (mortal.length === 0) return { kind: 'end' }
   const pids: number[] = []
-  for (const use of mortal) {
+  for (const [{ pid }, freed] of [...measureFreed(mortal, queued)].toSorted(([, a], [, b]) => b - a)) {
     if (excess <= 0) break
-    pids.push(use.pid)
-    excess -= sizeOf(use)
+    pids.push(pid)
+    excess -= freed
   }
   return { kind: 'kill', pids }
 }
@@ -149,6 +156,7 @@ function measure(entry: ProcessEntry, isExact: boolean): MemoryUse {
     innerPid,
     ...((isExact ? proportionalBytes(pid) : undefined) ?? { bytes: residentBytes, sharedBytes: 0 }),
     heldBytes: heldBytes(entry),
+    openFiles: isExact ? countOpenFiles(pid) : 0,
   }
 }
 
