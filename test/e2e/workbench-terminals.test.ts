@@ -199,6 +199,7 @@ describe.skipIf(problem !== undefined)(
       await dialog.getByText('o<^C>ne').waitFor()
       await dialog.getByRole('button', { name: 'Cancel' }).click()
       await workbench.page.keyboard.press('Control+c')
+      await workbench.first.waitFor(/\^C\n+> ?$/)
       await workbench.first.run(String.raw`printf '\e[?2004l'; echo "for"" tee"; cat > pasted`)
       await workbench.first.waitFor('\nfor tee')
       await workbench.first.paste('four\nfive\n')
