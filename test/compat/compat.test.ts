@@ -79,7 +79,7 @@ describe.each([...SERVERS])('the compat API with %s', (_, open) => {
       {
         type: 'system',
         subtype: 'error',
-        message: expect.stringContaining(`Cannot start the run: ${reason}`) as unknown,
+        message: expect.stringContaining(`Cannot start the agent: ${reason}`) as unknown,
       },
     ])
   })
