@@ -107,6 +107,13 @@ test('reports a conversation that the program does not find', async () => {
   expect(late.hasOpened).toBe(false)
 })
 
+test('a conversation is open in one session only', async () => {
+  const id = await start({ resume: 'the-same' })
+  const session = { task: '', isInteractive: true, shares: true, resume: 'the-same' } as const
+  expect(await agents.send('PUT', '/second', startOf([], session))).toMatchObject({ status: 409 })
+  await end(id)
+})
+
 test('a client without the right to send is only shown the session', async () => {
   const id = await start()
   await using viewer = await connect(id, '&input=0')

@@ -129,6 +129,30 @@ describe('/ws/claude-stream', () => {
     expect(await refusal({ session_id: other.name, resume: '1' })).toEqual(NOT_FOUND)
   })
 
+  test('clients that start or continue the same session at the same time get the same program', async () => {
+    const both = (query: Readonly<Record<string, string>>, mode = 'act') =>
+      Promise.all([connect(query), connect({ ...query, mode })])
+    const [first, same] = await both({ session_id: 'mine-5' })
+    expect(same.run).toBe(first.run)
+    agentOf(first.run).agentSessionId = 'conversation-5'
+    agentOf(first.run).end()
+    const [next, other] = await both({ session_id: first.name, resume: '1' })
+    expect(other.run).toBe(next.run)
+    expect(agentOf(next.run).start).toMatchObject({ resume: 'conversation-5' })
+    // Also with a token from before, and after the program ended before it began a conversation of its own.
+    expect((await connect({ session_id: first.name, resume: '1' })).run).toBe(next.run)
+    agentOf(next.run).end()
+    const [last] = await both({ session_id: first.name, resume: '1' })
+    expect(last.run).not.toBe(next.run)
+    expect(agentOf(last.run).start).toMatchObject({ resume: 'conversation-5' })
+    expect((await connect({ session_id: 'mine-5', resume: '1' })).run).toBe(last.run)
+    expect(agents.starts).toBe(3)
+    agentOf(last.run).end()
+    const [fresh, joined] = await both({ session_id: 'mine-5' })
+    expect(joined.run).toBe(fresh.run)
+    expect(agentOf(fresh.run).start).not.toHaveProperty('resume')
+  })
+
   test("(threat T4) another account's session does not exist", async () => {
     const { run, name } = await connect({ session_id: 'mine-4' })
     for (const session_id of [run, name])

@@ -13,7 +13,7 @@ import { endpoint, type GuardOf } from '../routes/endpoint.ts'
 import { checkScope } from '../routes/guard.ts'
 import { CLAUDE } from '../run/agents.ts'
 import { type RunStreamCall, RUN_URL } from '../run/call.ts'
-import { createRun } from '../run/create.ts'
+import { createRun, type RunOrder } from '../run/create.ts'
 import type { StreamOptions } from '../run/record.ts'
 import type { RunView } from '../run/view.ts'
 import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
@@ -86,7 +86,8 @@ class ClaudeSessions {
     const opened =
       known === null ? undefined : await this.#joinOrContinue(known, sandbox, query, call).catch(ifMissing)
     if (opened === undefined && select === 'resume') throw noSuchSession()
-    const found = opened ?? (await this.#start(sandbox, query, call))
+    const once = `start ${known ?? `${sandbox} ${alias}`}`
+    const found = opened ?? (await this.#start(sandbox, query, call, select === 'new' ? {} : { once }))
     if (found.run !== known) unwrap(await object.claudeSession(call.identity, alias, found.run))
     return found
   }
@@ -115,10 +116,12 @@ class ClaudeSessions {
       (view) => view.state !== 'stopping' && view.state !== 'collecting',
     )
     if (state !== 'ended') return { run, isResumed: true, isJoin: true }
-    if (query.select !== 'resume') return this.#start(sandbox, query, call)
+    if (query.select !== 'resume') return this.#start(sandbox, query, call, { once: `start ${run}` })
     const resume = result?.agentSessionId ?? undefined
     if (resume === undefined) throw noSuchSession()
-    return { ...(await this.#start(sandbox, query, call, { resume })), isResumed: true }
+    // Several clients may resume it at the same time: after a crash all of them connect again.
+    const next = await this.#start(sandbox, query, call, { resume, once: `resume ${run}` })
+    return { ...next, isResumed: true }
   }
 
   /** The run, once it is as wanted. Throws `conflict` if that takes too long. */
@@ -133,18 +136,20 @@ class ClaudeSessions {
     }
   }
 
+  /** Starts a program, for each `once` a single time: then joins or continues the one that was started. */
   async #start(
     sandbox: string,
-    { limits, model, options }: ClaudeQuery,
+    query: ClaudeQuery,
     call: SandboxCall,
-    more: Pick<StreamOptions, 'resume'> = {},
+    { resume, once }: Pick<StreamOptions, 'resume'> & { readonly once?: string } = {},
   ): Promise<Session> {
+    const { limits, model, options } = query
     const { lookup, mint, config, ceilings, grants, nowMs, commands } = this.#deps
     // An agent runs any command.
     commands.checkFree(call, CLAUDE)
     const deps = { lookup, mint, settings: config.runs, ceilings, grants, nowMs }
     const creating = { ...call, action: 'run.create' } as const
-    const run = await createRun(deps, creating, {
+    const order: RunOrder = {
       source: { kind: 'sandbox', id: sandbox },
       task: TASK,
       agent: CLAUDE,
@@ -154,9 +159,13 @@ class ClaudeSessions {
       // People come back to a session as to a conversation.
       wallClockSeconds: config.conversations.agentHours * 3_600,
       interactive: true,
-      stream: { ...options, ...more },
-    })
-    return { run: run.id, isResumed: false, isJoin: false }
+      stream: { ...options, ...(resume === undefined ? {} : { resume }) },
+    }
+    const key = once === undefined ? undefined : `${CLAUDE_STREAM_PATH} ${once}`
+    const { id: run, state } = await createRun(deps, creating, order, key)
+    if (state === 'queued') return { run, isResumed: false, isJoin: false }
+    // It was started before.
+    return this.#joinOrContinue(run, sandbox, query, call)
   }
 
   /** The sandbox of a new session; the default one is created if it does not exist and the caller may create it. */

@@ -157,7 +157,8 @@ export async function createRun(
     spent: null,
   })
   const claim = {
-    requestHash: await sha256Hex(JSON.stringify(order)),
+    // Keys of streams are the server's own: of clients that start the same session, the first one's options are used.
+    requestHash: await sha256Hex(order.stream === undefined ? JSON.stringify(order) : (key ?? '')),
     ...(key === undefined ? {} : { key: await sha256Hex(key) }),
   }
   const view = listedView(viewOf(recordOf(mint.mintRun(sandbox))))

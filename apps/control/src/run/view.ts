@@ -95,7 +95,6 @@ const NO_RESULT = {
   base: null,
   diff: null,
   diffProblem: null,
-  agentSessionId: null,
   isTamperProof: false,
   message: null,
 } as const
@@ -109,10 +108,9 @@ const NO_DIFF = {
   unreadable: [],
 } as const
 
-function resultOf({ result, state, diffBytes }: RunRecord): ResultView | null {
+function resultOf({ result, state, diffBytes, agent, request }: RunRecord): ResultView | null {
   if (state.kind !== 'ended') return null
-  const { summary, structured, base, diff, diffProblem, agentSessionId, isTamperProof, message } =
-    result ?? NO_RESULT
+  const { summary, structured, base, diff, diffProblem, isTamperProof, message } = result ?? NO_RESULT
   const { files, treeHash, ignored, submodules, withheld, unreadable } = diff ?? NO_DIFF
   return {
     status: state.outcome,
@@ -128,7 +126,8 @@ function resultOf({ result, state, diffBytes }: RunRecord): ResultView | null {
     submodules,
     withheld,
     unreadable,
-    agentSessionId,
+    // A program that failed before it said so has the conversation that it was to continue.
+    agentSessionId: result?.agentSessionId ?? agent?.agentSessionId ?? request.stream?.resume ?? null,
     tamperProof: isTamperProof,
   }
 }

@@ -151,8 +151,15 @@ export class AgentRegistry {
   }
 
   /** Throws `conflict` when another run that is at work must end first. */
-  #checkOthers({ shares }: AgentStart): void {
+  #checkOthers({ shares, resume }: AgentStart): void {
     const others = [...this.#records.values()].filter(({ result }) => result === undefined)
+    const isOpen = ({ meta }: RunRecord): boolean =>
+      meta.driver.start.resume === resume || this.view(meta.run).agentSessionId === resume
+    if (resume !== undefined && others.some(isOpen))
+      throw new SandwireError(
+        'conflict',
+        'Cannot start the agent: its conversation is open in another session',
+      )
     const abandoned = others.filter((record) => this.#isAbandoned(record))
     const atWork = others.filter((record) => !abandoned.includes(record))
     if (atWork.some(({ meta }) => shares !== true || meta.driver.start.shares !== true))
