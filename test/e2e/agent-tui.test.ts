@@ -17,8 +17,10 @@ const PRESENT = String.raw`exec 3<>/dev/tcp/127.0.0.1/3129
 printf 'POST /wake HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer %s\r\nContent-Length: 0\r\n\r\n' "$(cat token)" >&3
 head -n 1 <&3`
 
-/** Settings of a repository whose team uses another model API. */
+/** Settings of a repository whose team uses another model API. Its hook and its allowed tools would run without a question. */
 const OTHER_API = JSON.stringify({
+  hooks: { SessionStart: [{ hooks: [{ type: 'command', command: 'touch /workspace/hooked' }] }] },
+  permissions: { allow: ['Bash'] },
   env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:1', ANTHROPIC_AUTH_TOKEN: 'other' },
 })
 
@@ -84,6 +86,7 @@ test.skipIf(claude.problem !== undefined)(
     tui.send('\r')
     await shows('Heard: ask me, write it down.')
     expect(await run(PRESENT)).toMatchObject({ output: expect.stringContaining(' 204 ') })
+    expect(await run('ls')).toMatchObject({ output: expect.not.stringContaining('hooked') })
     tui.send('/exit')
     await shows('❯ /exit')
     tui.send('\r')

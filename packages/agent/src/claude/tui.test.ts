@@ -4,10 +4,20 @@ import { claudeTui, seedClaudeSettings } from './tui.ts'
 test('asks before tools unless an argument chooses a permission mode', () => {
   const options = { access: { ANTHROPIC_AUTH_TOKEN: 'token' }, scratch: '/s', settings: '/s/settings' }
   const argvOf = (...args: string[]) => claudeTui('/c', args, options).argv
+  const sources = ['--setting-sources=user', '--add-dir=.']
   const settings = '--settings=/s/settings'
-  expect(argvOf('--resume', 'x')).toEqual(['/c', '--permission-mode=default', settings, '--resume', 'x'])
+  expect(argvOf('--resume', 'x')).toEqual([
+    '/c',
+    ...sources,
+    '--permission-mode=default',
+    settings,
+    '--resume',
+    'x',
+  ])
   for (const mode of ['--permission-mode', '--permission-mode=plan', '--dangerously-skip-permissions'])
-    expect(argvOf(mode, '--settings=own')).toEqual(['/c', mode, '--settings=own'])
+    expect(argvOf(mode, '--settings=own')).toEqual(['/c', ...sources, mode, '--settings=own'])
+  const project = '--setting-sources=user,project'
+  expect(argvOf(project)).toEqual(['/c', '--permission-mode=default', settings, project])
 })
 
 test('settings are added to what the program has stored', () => {

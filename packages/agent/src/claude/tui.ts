@@ -6,6 +6,7 @@ const ENV: Readonly<Record<string, string>> = {
   DISABLE_TELEMETRY: '1',
   DISABLE_ERROR_REPORTING: '1',
   DISABLE_AUTOUPDATER: '1',
+  CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: '1',
   /** The program refuses to skip permissions as root unless a variable says that it runs in a sandbox. */
   IS_SANDBOX: '1',
 }
@@ -13,8 +14,9 @@ const ENV: Readonly<Record<string, string>> = {
 /** Arguments that choose a permission mode. */
 const PERMISSION_MODE = /^--(permission-mode(=|$)|dangerously-skip-permissions$)/
 const SETTINGS = /^--settings(=|$)/
+const SOURCES = /^--setting-sources(=|$)/
 
-/** Arguments and environment of Claude Code's own interface. It asks before it uses tools unless an argument chooses otherwise. */
+/** Arguments and environment of Claude Code's own interface. It asks before it uses tools unless an argument chooses otherwise: settings of a repository do not. */
 export function claudeTui(
   program: string,
   args: readonly string[],
@@ -32,6 +34,8 @@ export function claudeTui(
   },
 ): { readonly argv: readonly [string, ...string[]]; readonly env: Readonly<Record<string, string>> } {
   const own: string[] = []
+  // As in runs that ask. The folder counts as trusted, so the program would not ask before hooks of a repository's settings either.
+  if (!args.some((arg) => SOURCES.test(arg))) own.push('--setting-sources=user', '--add-dir=.')
   if (!args.some((arg) => PERMISSION_MODE.test(arg))) own.push('--permission-mode=default')
   if (!args.some((arg) => SETTINGS.test(arg))) own.push(`--settings=${settings}`)
   return { argv: [program, ...own, ...args], env: { ...ENV, CLAUDE_CODE_TMPDIR: scratch, ...access } }
