@@ -153,6 +153,19 @@ describe('/ws/claude-stream', () => {
     expect(agentOf(fresh.run).start).not.toHaveProperty('resume')
   })
 
+  test('a session whose sandbox was deleted does not exist', async () => {
+    const other = textIn(await ada.post('/api/sandboxes', { name: 'other' }), 'id')
+    const { run, name } = await connect({ sandbox: other })
+    agentOf(run).agentSessionId = 'conversation-6'
+    agentOf(run).end()
+    const isEnded = async () => textIn(await ada.get(`/api/runs/${run}`), 'state') === 'ended'
+    await eventually(isEnded, { what: 'the end of the run', ...WAIT })
+    expect((await ada.delete(`/api/sandboxes/${other}`)).status).toBeLessThan(300)
+    for (const resume of ['0', '1'])
+      expect(await refusal({ sandbox: other, session_id: name, resume })).toEqual(NOT_FOUND)
+    expect(agents.starts).toBe(1)
+  })
+
   test("(threat T4) another account's session does not exist", async () => {
     const { run, name } = await connect({ session_id: 'mine-4' })
     for (const session_id of [run, name])

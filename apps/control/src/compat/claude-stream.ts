@@ -116,6 +116,9 @@ class ClaudeSessions {
       (view) => view.state !== 'stopping' && view.state !== 'collecting',
     )
     if (state !== 'ended') return { run, isResumed: true, isJoin: true }
+    // The run of a deleted sandbox still exists; a new one in it would only fail.
+    const { action: _action, ...unaudited } = call
+    unwrap(await this.#deps.lookup.sandbox(sandbox).lastKnown(unaudited))
     if (query.select !== 'resume') return this.#start(sandbox, query, call, { once: `start ${run}` })
     const resume = result?.agentSessionId ?? undefined
     if (resume === undefined) throw noSuchSession()
