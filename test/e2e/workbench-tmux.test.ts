@@ -140,7 +140,8 @@ describe.skipIf(problem !== undefined)(
       // The page that opened the pane first has control.
       await workbench.terminal(1).focus()
       await workbench.page.locator('.participant-bar').waitFor()
-      if (await workbench.button('Take control here').isVisible()) await takeControl(workbench)
+      const { role } = await workbench.terminal(1).until(({ status }) => status === 'attached')
+      if (role !== 'driver') await takeControl(workbench)
       await workbench.terminal(1).run('echo by-page-$((1+1))')
       await client.waitFor('by-page-2', WAIT.timeoutMs)
       await other.terminal(1).waitFor('by-page-2')
