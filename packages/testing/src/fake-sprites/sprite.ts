@@ -3,6 +3,8 @@ import path from 'node:path'
 import type { ExecSession } from './exec-session.ts'
 import type { FakeService } from './services.ts'
 
+/** Programs that sprites run are in it; it may be in one of the folders that each sprite has of its own. */
+const REPOSITORY = path.resolve(import.meta.dir, '../../../..')
 const INIT = path.join(import.meta.dir, 'sprite-init.ts')
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
@@ -71,6 +73,7 @@ export class FakeSprite {
   async #boot(): Promise<void> {
     rmSync(this.#socket, { force: true })
     const own = OWN_FOLDERS.flatMap((folder) => ['--bind', path.join(this.root, folder), `/${folder}`])
+    const isHidden = OWN_FOLDERS.some((folder) => REPOSITORY.startsWith(`/${folder}/`))
     const init = Bun.spawn(
       [
         'bwrap',
@@ -78,6 +81,7 @@ export class FakeSprite {
         '/',
         '/',
         ...own,
+        ...(isHidden ? ['--ro-bind', REPOSITORY, REPOSITORY] : []),
         '--unshare-net',
         '--die-with-parent',
         process.execPath,
