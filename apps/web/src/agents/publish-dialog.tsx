@@ -61,7 +61,10 @@ export function PublishDialog({
   const [firstLine = ''] = run.task.trim().split('\n')
   const [form, setForm] = useState({
     branch: branchOf(firstLine),
-    title: firstLine.replace(/[\p{C}\s]+/gu, ' ').slice(0, MAX_TITLE_CHARS).trim(),
+    title: firstLine
+      .replace(/[\p{C}\s]+/gu, ' ')
+      .slice(0, MAX_TITLE_CHARS)
+      .trim(),
     body: run.result?.summary ?? '',
     pullRequest: mayOpen,
   })
