@@ -185,6 +185,8 @@ describe.skipIf(problem !== undefined)(
       await first.until(({ status }) => status === 'attached')
       await check(4, 'two')
       await first.type('\u0003')
+      // Bash discards what was typed before it handles the interrupt.
+      await first.waitFor(/\n> ?$/)
       await first.run(String.raw`printf '\033[?1000l\033[?1006l\033[?1049l'; stty sane`)
       expect(await first.waitFor('below-2')).not.toContain('ALT\n')
       await inside(workbench, 'tmux kill-server')

@@ -91,6 +91,9 @@ describeTmux('the tmux service', () => {
     const hostile = path.join(folder, 'é\n%7\t@0\t1\tx\t80\t24\t1\t0\tsh\t\\n')
     mkdirSync(hostile, { recursive: true })
     tmux('split-window', '-c', hostile)
+    const folderOf = (pane: string): string =>
+      tmux('display-message', '-p', '-t', pane, '#{pane_current_path}').trim()
+    await eventually(() => folderOf('%1') !== '', { what: 'the folder of the pane' })
     const { view } = await service.act({ type: 'select_window', window: '@0' })
     const [window] = windowsIn(view)
     expect(window?.panes.map(({ id }) => id)).toEqual(['%0', '%1'])
