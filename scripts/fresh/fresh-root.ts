@@ -33,7 +33,8 @@ const NPM_CACHE = '/var/cache/npm'
 
 /**
  * Runs with the root's folder as $1 and a folder for npm's downloads as $2: mounts what every Linux has, makes the folder the
- * root by pivot_root (bubblewrap refuses to work in a chroot) and stays as the first process of its namespaces.
+ * root by pivot_root (bubblewrap refuses to work in a chroot) and stays as the first process of its namespaces, which waits
+ * for processes that lost their parent.
  */
 const ENTER = `set -e
 mount --make-rprivate /
@@ -50,7 +51,10 @@ pivot_root . old
 umount -l /old
 rmdir /old
 echo ready
-exec sleep infinity`
+while :; do
+  sleep 3600 &
+  wait
+done`
 
 export interface CommandOptions {
   readonly cwd: string
