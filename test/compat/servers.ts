@@ -46,7 +46,7 @@ function throughControl(
   }
 }
 
-/** Whoever runs the tests may have one. */
+/** The environment of the tests may have a key. */
 const NO_KEY = { ANTHROPIC_API_KEY: undefined, CLAUDE_CODE_OAUTH_TOKEN: undefined }
 
 /** A host with `WORKSPACE_MODE=local`, serving a folder of this machine. */
