@@ -255,9 +255,13 @@ describe.skipIf(problem !== undefined)(
           'page.pdf': '%PDF-1.4\n1 0 obj<</OpenAction<</S/JavaScript/JS(app.alert(1))>>>>endobj\n',
         }
         await toTerminal()
-        for (const [file, content] of Object.entries(files)) await put(file, content)
         const [sandbox = ''] = (await workbench.first.session()).split('.')
         const base = `/api/workspaces/${sandbox}`
+        // Not by the terminal, whose prompt shows before a command has run.
+        for (const [file, body] of Object.entries(files)) {
+          const written = await fixture.host.fetch(`${base}/file?path=${file}`, { method: 'PUT', body })
+          expect(written.ok).toBe(true)
+        }
         const saved = await fixture.host.fetch(`/api/sandboxes/${sandbox}/checkpoints`, { method: 'POST' })
         expect(saved.status).toBe(201)
         const urls = [
