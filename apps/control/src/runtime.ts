@@ -45,7 +45,7 @@ const EGRESS_LOG_LIMIT = { perSecond: 1, burst: 20, max: 1_000 }
 
 /** Requests of one sandbox to the credential gateway. */
 const GATEWAY_LIMIT = { perSecond: 50, burst: 500, max: 10_000 }
-/** Those of them that are refused at once. Agents have valid tokens and wait when they are told to. */
+/** Those of them that are refused at once. Agents have valid tokens, and wait before they retry. */
 const GATEWAY_REFUSAL_LIMIT = { perSecond: 1, burst: 20, max: 10_000 }
 
 /** Frames that an account sends to conversations: more than people do. Each is stored and audited. */

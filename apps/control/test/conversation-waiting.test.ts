@@ -146,7 +146,7 @@ test('a resting agent works as soon as it has been sent a message, and a stop dr
   expect([conversation.state.activity, conversation.state.work(1)?.kind]).toEqual(['working', 'deliver'])
   conversation.frame({ type: 'interrupt' })
   expect([conversation.dropped, conversation.state.work(1)?.kind]).toEqual([['a'], 'interrupt'])
-  // An agent that has nothing to do is told so, too: it may just have got the message.
+  // Sent also when the agent has nothing to do: it may just have got the message.
   conversation.on({ type: 'interrupted', run: 'c-1' })
   conversation.on({ type: 'opened', run: 'c-1' })
   conversation.on({ type: 'checked', run: 'c-1', agent: 'idle', lastSeq: 4 })

@@ -9,7 +9,7 @@ import {
 
 type PermissionMode = Extract<AgentSetting, { subtype: 'set_permission_mode' }>['mode']
 
-/** Settings as clients are told them. */
+/** Settings as clients receive them. */
 interface Settings {
   readonly max_thinking_tokens: number | null
   readonly model: string
