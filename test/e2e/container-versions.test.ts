@@ -11,7 +11,7 @@ import { type RunningHost, startHost } from './support/control.ts'
 const reason = findEngineProblem()
 if (reason !== undefined) console.error(`Skipped, because ${reason}: files of containers`)
 
-const WAIT = { timeoutMs: 20_000 }
+const WAIT = { timeoutMs: 60_000 }
 
 interface SandboxView {
   readonly id: string
