@@ -64,26 +64,29 @@ describe.skipIf(problem !== undefined).each(canBecomeNobody ? [false, true] : [f
 
     test.each(BOMBS)(
       'of %s leaves other sandboxes unaffected and is gone once destroyed (threat T32)',
-      async (_, script) => {
-        const { id } = await deployment.create('bombed', { limits: LIMITS })
+      async (kind, script) => {
+        // Its own, so that what one bomb leaves behind fails no other test.
+        const name = `bombed-by-${kind.replaceAll(' ', '-')}`
+        const { id } = await deployment.create(name, { limits: LIMITS })
         const uids = isRoot && !isNobody ? idsOf(deployment, id) : []
         expect(uids.length).toBe(isRoot && !isNobody ? 2 : 0)
         const supervisor = deployment.supervisor(id)
-        const bomb = runShell(deployment.sandbox('bombed'), script)
+        const bomb = runShell(deployment.sandbox(name), `read -r go; ${script}`)
         // It may end by a kill of the process, a stop of the sandbox, or the destroy below.
         bomb.exit.catch(() => undefined)
-        // A bomb slows its own sandbox down.
+        // Before it starts, because a bomb slows its own sandbox down.
         await bomb.isAttached(60_000)
+        await bomb.send('go\n')
         const untilMs = performance.now() + BOMB_MS
         do {
           await neighbor.check()
           expect((await deployment.fetch('/readyz')).status).toBe(200)
-          await deployment.describe('bombed')
+          await deployment.describe(name)
         } while (performance.now() < untilMs)
         const exploded = readDescendants(supervisor)
         // Plus bubblewrap's own processes.
         expect(exploded.length).toBeLessThanOrEqual(LIMITS.pids + 4)
-        await deployment.destroy('bombed')
+        await deployment.destroy(name)
         bomb.handle.detach()
         await deployment.waitUntilGone(id)
         expect(exploded.filter(({ pid }) => isAlive(pid))).toEqual([])

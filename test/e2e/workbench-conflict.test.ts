@@ -122,10 +122,11 @@ describe.skipIf(problem !== undefined)(
           selectionEnd: text.length,
         })
       for (const text of ['n', 'に', 'にh', 'にほ']) await compose(text)
-      const seen = page.waitForResponse((answer) => /\/file\?path=word\.txt/.test(answer.url()))
       await workspace.write('word.txt', 'theirs\n')
-      await seen
-      // Time for the page to process the response.
+      // Changes arrive in order, so the page knows of the first when it shows the second.
+      await workspace.write('later.txt', '')
+      await page.getByRole('treeitem', { name: 'later.txt' }).waitFor()
+      // Time for the page to read the file, which it does not while an earlier read waits for the composition.
       await page.evaluate(async () => {
         for (let frame = 0; frame < 10; frame += 1)
           await new Promise((resolve) => requestAnimationFrame(resolve))
