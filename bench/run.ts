@@ -2,7 +2,7 @@
 // bun bench/run.ts [--only ROW] [--rounds N] [--write]
 
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readOptions, readWholeNumber } from '../scripts/read-options.ts'
 import { installPeers } from './install-peers.ts'
 import { describeMachine } from './machine.ts'
 import { insertFigures, renderRow, type RowResult } from './report.ts'
@@ -45,6 +45,7 @@ import { tree } from './rows/tree.ts'
 import { browserBundle, browserFlood, browserKeys, browserPrompt } from './rows/workbench.ts'
 import { openScratch, type Scratch } from './scratch.ts'
 
+const USAGE = 'npm run bench -- [--only ROW]... [--rounds N] [--write]'
 const PAGE = join(import.meta.dir, 'README.md')
 
 const ROWS: readonly Row[] = [
@@ -173,15 +174,16 @@ function selectRows(only: readonly string[]): readonly Row[] {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
+  const values = readOptions(
+    {
       only: { type: 'string', multiple: true, default: [] },
       rounds: { type: 'string', default: String(DEFAULT_ROUNDS) },
       write: { type: 'boolean', default: false },
     },
-  })
+    USAGE,
+  )
   const rows = selectRows(values.only)
-  const rounds = Number(values.rounds)
+  const rounds = readWholeNumber(values.rounds, USAGE)
   installPeers(log)
   const machine = describeMachine()
   log(machine)

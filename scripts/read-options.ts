@@ -10,3 +10,10 @@ export function readOptions<T extends ParseArgsConfig['options']>(options: T, us
     process.exit(2)
   }
 }
+
+/** Parses an option that is a whole number; exits with an error and the usage otherwise. */
+export function readWholeNumber(text: string, usage: string): number {
+  if (/^[0-9]{1,10}$/.test(text)) return Number(text)
+  console.error(`error: Cannot use "${text}": expected a whole number\nhint: ${usage}`)
+  process.exit(2)
+}

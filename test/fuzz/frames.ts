@@ -1,7 +1,7 @@
 // Attacks every decoder over real sockets:
 // bun test/fuzz/frames.ts [--target NAME] [--seed N] [--count N] [--seconds N]
 
-import { parseArgs } from 'node:util'
+import { readOptions, readWholeNumber } from '../../scripts/read-options.ts'
 import { runCampaign, startFuzzedSandboxd } from './campaign.ts'
 import { TARGETS } from './targets.ts'
 
@@ -10,8 +10,9 @@ const MEBIBYTE = 1024 * 1024
 /** Growth between warm-up and end that counts as a leak. */
 const MAX_DRIFT_BYTES = 64 * MEBIBYTE
 
-const { values } = parseArgs({
-  options: {
+const USAGE = 'npm run fuzz -- [--target NAME] [--seed N] [--count N] [--seconds N]'
+const values = readOptions(
+  {
     target: { type: 'string' },
     seed: { type: 'string', default: String(Date.now() >>> 0) },
     /** Attacks per decoder. */
@@ -19,7 +20,8 @@ const { values } = parseArgs({
     /** Time per decoder. */
     seconds: { type: 'string', default: '60' },
   },
-})
+  USAGE,
+)
 
 const targets = TARGETS.filter(({ name }) => values.target === undefined || name === values.target)
 if (targets.length === 0) {
@@ -28,13 +30,18 @@ if (targets.length === 0) {
   process.exit(2)
 }
 
-const seed = Number(values.seed)
+const seed = readWholeNumber(values.seed, USAGE)
 console.log(`seed ${seed}`)
 let isGreen = true
 for (const target of targets) {
   await using sandboxd = await startFuzzedSandboxd()
   try {
-    const options = { target, seed, maxAttacks: Number(values.count), maxMs: Number(values.seconds) * 1000 }
+    const options = {
+      target,
+      seed,
+      maxAttacks: readWholeNumber(values.count, USAGE),
+      maxMs: readWholeNumber(values.seconds, USAGE) * 1000,
+    }
     const { attacks, ms, rssBytes } = await runCampaign(sandboxd, options)
     const rate = Math.round(attacks / (ms / 1000))
     const drift = rssBytes.end - rssBytes.warm

@@ -1,9 +1,9 @@
-// Long runs of stress tests: `npm run soak -- [--disconnects N] [--sprites N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--kept N] [--projects N] [--faults N] [--leaks N] [--trees N] [--runs N] [--seed N]`.
+// Long runs of stress tests.
 // Simulates sessions, and versions of files under crashes. Disconnects attachments, also through the fake Sprites API, and compares every byte; kills workerd and the host during transfers; creates and destroys sandboxes;
 // runs file operations while folders are swapped with symlinks that lead outside; kills and freezes processes during operations and
 // compares the state with a model; submits runs of coding agents at once; kills sandboxes, machines and servers while files are saved and restored; repeats requests and reports how the memory of each program grows. 0 skips a stage; if a stage has another number, only those with numbers run.
 
-import { parseArgs } from 'node:util'
+import { readOptions, readWholeNumber } from '../../scripts/read-options.ts'
 import { simulateVersions } from '../../apps/control/test/support/versions-simulator/versions-simulator.ts'
 import { RESOLVERS } from '../../apps/sandboxd/src/workspace/files/files.fixture.ts'
 import { compareRandomTrees } from '../../apps/sandboxd/src/agents/base-tree/random-tree.fixture.ts'
@@ -54,15 +54,15 @@ const REPORT_EVERY_MS = 10_000
 /** Concurrent sessions per mode: resuming is mostly waiting. */
 const SESSIONS_PER_MODE = 4
 
-function readWhole(text: string | undefined, fallback: number): number {
-  if (text === undefined) return fallback
-  if (!/^[0-9]{1,10}$/.test(text)) throw new Error(`Cannot use "${text}": expected a whole number`)
-  return Number(text)
+function readWhole(value: string | undefined, fallback: number): number {
+  return value === undefined ? fallback : readWholeNumber(value, USAGE)
 }
 
+const USAGE =
+  'npm run soak -- [--disconnects N] [--sprites N] [--kills N] [--sandboxes N] [--swaps N] [--simulations N] [--versions N] [--kept N] [--projects N] [--faults N] [--leaks N] [--trees N] [--runs N] [--seed N]'
 const text = { type: 'string' } as const
-const { values } = parseArgs({
-  options: {
+const values = readOptions(
+  {
     disconnects: text,
     sprites: text,
     kills: text,
@@ -78,7 +78,8 @@ const { values } = parseArgs({
     runs: text,
     seed: text,
   },
-})
+  USAGE,
+)
 const firstSeed = readWhole(values.seed, crypto.getRandomValues(new Uint32Array(1))[0] ?? 0)
 const startedMs = performance.now()
 
