@@ -38,7 +38,8 @@ function renderLine({ row, figures, failed }: RowResult): string {
     ...failed.map(({ name, message }) => `${name}: failed (${message})`),
   ]
   const targets = row.targets.map((target) => formatTarget(target, figures))
-  return `| ${row.title} | ${row.unit} | ${cells.join('<br>')} | ${targets.join('<br>')} |`
+  const columns = [row.title, row.unit, cells.join('<br>'), targets.join('<br>')]
+  return `| ${columns.map((cell) => cell.replaceAll('|', String.raw`\|`)).join(' | ')} |`
 }
 
 /** A row for the terminal. */
