@@ -1,8 +1,24 @@
 export * from './api.ts'
 export { AcpDriver } from './acp/acp-driver.ts'
 export { ClaudeDriver, type ClaudeDriverOptions } from './claude/claude-driver.ts'
-export { claudeCommand, claudeSettings, claudeToolServers } from './claude/command.ts'
-export { INITIALIZE_ID } from './claude/outgoing.ts'
+export {
+  CLAUDE_STREAM_ENV,
+  claudeCommand,
+  claudeSettings,
+  type ClaudeStreamOptions,
+  claudeStreamArguments,
+  claudeToolServers,
+} from './claude/command.ts'
+export {
+  INITIALIZE_ID,
+  initializeLine,
+  interruptLine,
+  settingLine,
+  unsupportedLine,
+  userLine,
+} from './claude/outgoing.ts'
+export { answerLine } from './claude/permission-requests.ts'
+export { type ClaudeRequest, parseClaudeRequest } from './claude/stream-requests.ts'
 export { claudeTui, seedClaudeSettings } from './claude/tui.ts'
 export {
   type AgentDriver,

@@ -1,10 +1,16 @@
-import { type DriverInput, INITIALIZE_ID, type JournalEntry, recordAt, textAt } from '@sandwire/agent'
+import {
+  type DriverInput,
+  INITIALIZE_ID,
+  type JournalEntry,
+  parseClaudeRequest,
+  recordAt,
+  textAt,
+} from '@sandwire/agent'
 import {
   CLAUDE_SESSION_NOT_FOUND,
   type ClaudeServerMessage,
   encodeClaudeMessage,
 } from '@sandwire/internal-api'
-import { parseClaudeRequest } from './claude-requests.ts'
 import type { ClaudeSession } from './claude-session.ts'
 
 export interface ClaudeCodecOptions {

@@ -1,4 +1,4 @@
-import type { AgentStart } from '../api.ts'
+import type { AgentStart, ClaudeOptions } from '../api.ts'
 import { READ_ONLY_TERMINAL_TOOLS, TERMINAL_SERVER } from '../mcp/terminal-tools.ts'
 import type { ToolServer } from '../tool-server.ts'
 
@@ -28,6 +28,61 @@ const READ_ONLY_TOOLS = READ_ONLY_TERMINAL_TOOLS.map((name) => `mcp__${TERMINAL_
 /** A tool that only a person can answer. */
 export const QUESTION_TOOL = 'AskUserQuestion'
 
+/** Lines both ways, with requests for permission among them. */
+const STREAM_ARGUMENTS = [
+  '--print',
+  '--output-format=stream-json',
+  '--verbose',
+  '--input-format=stream-json',
+  '--include-partial-messages',
+  '--permission-prompt-tool=stdio',
+]
+
+/**
+ * A repository's own settings could allow tools that a person should be asked about. Its CLAUDE.md is read all the same: that of an
+ * added folder belongs to no source.
+ */
+const ASKING_ARGUMENTS = ['--setting-sources=user', '--add-dir=.']
+
+/** What a session of `/ws/claude-stream` may choose, where the program has its own login. */
+export interface ClaudeStreamOptions extends ClaudeOptions {
+  readonly model?: string
+  readonly maxTurns?: number
+  readonly maxBudgetUsd?: number
+}
+
+/** Arguments of Claude Code that its own user signed in and configured, for a session that asks before it uses tools. */
+export function claudeStreamArguments(options: ClaudeStreamOptions): readonly string[] {
+  const { model, maxTurns, maxBudgetUsd, permissionMode = 'default' } = options
+  return [
+    ...STREAM_ARGUMENTS,
+    ...ASKING_ARGUMENTS,
+    `--permission-mode=${permissionMode}`,
+    ...toolArguments(options),
+    ...(model === undefined ? [] : [`--model=${model}`]),
+    ...(maxTurns === undefined ? [] : [`--max-turns=${maxTurns}`]),
+    ...(maxBudgetUsd === undefined ? [] : [`--max-budget-usd=${maxBudgetUsd}`]),
+  ]
+}
+
+/** Environment beside it. */
+export const CLAUDE_STREAM_ENV: Readonly<Record<string, string>> = {
+  CLAUDE_CODE_STARTUP_FAILURE_RESULTS: '1',
+  CLAUDE_CODE_STREAM_EVENT_HOLD_MS: '50',
+}
+
+function toolArguments({
+  allowedTools = [],
+  disallowedTools = [],
+  maxThinkingTokens,
+}: Pick<ClaudeOptions, 'allowedTools' | 'disallowedTools' | 'maxThinkingTokens'>): readonly string[] {
+  return [
+    ...(allowedTools.length === 0 ? [] : [`--allowedTools=${allowedTools.join(',')}`]),
+    ...(disallowedTools.length === 0 ? [] : [`--disallowedTools=${disallowedTools.join(',')}`]),
+    ...(maxThinkingTokens === undefined ? [] : [`--max-thinking-tokens=${maxThinkingTokens}`]),
+  ]
+}
+
 /** Arguments and environment of Claude Code for a run. */
 export function claudeCommand(
   start: AgentStart,
@@ -47,30 +102,19 @@ export function claudeCommand(
   const { limits, claude = {} } = start
   const argv: [string, ...string[]] = [
     start.program,
-    '--print',
-    '--output-format=stream-json',
-    '--verbose',
-    '--input-format=stream-json',
-    '--include-partial-messages',
-    '--permission-prompt-tool=stdio',
+    ...STREAM_ARGUMENTS,
     '--strict-mcp-config',
     `--settings=${settings}`,
-    // A repository's own settings could allow tools that a person should be asked about. Its CLAUDE.md is read all the same:
-    // that of an added folder belongs to no source.
-    ...(start.permission === 'ask'
-      ? ['--setting-sources=user', '--add-dir=.']
-      : ['--setting-sources=user,project']),
+    ...(start.permission === 'ask' ? ASKING_ARGUMENTS : ['--setting-sources=user,project']),
     `--permission-mode=${start.permission === 'ask' ? (claude.permissionMode ?? 'default') : 'bypassPermissions'}`,
   ]
   if (toolServers !== undefined) argv.push(`--mcp-config=${toolServers}`)
-  const allowed = [...(toolServers === undefined ? [] : READ_ONLY_TOOLS), ...(claude.allowedTools ?? [])]
-  const disallowed = [
+  const allowedTools = [...(toolServers === undefined ? [] : READ_ONLY_TOOLS), ...(claude.allowedTools ?? [])]
+  const disallowedTools = [
     ...(start.permission === 'auto' ? [QUESTION_TOOL] : []),
     ...(claude.disallowedTools ?? []),
   ]
-  if (allowed.length > 0) argv.push(`--allowedTools=${allowed.join(',')}`)
-  if (disallowed.length > 0) argv.push(`--disallowedTools=${disallowed.join(',')}`)
-  if (claude.maxThinkingTokens !== undefined) argv.push(`--max-thinking-tokens=${claude.maxThinkingTokens}`)
+  argv.push(...toolArguments({ ...claude, allowedTools, disallowedTools }))
   if (start.tools !== undefined) argv.push(`--tools=${start.tools.join(',')}`)
   if (start.model !== undefined) argv.push(`--model=${start.model}`)
   if (start.systemPrompt !== undefined) argv.push(`--append-system-prompt=${start.systemPrompt}`)

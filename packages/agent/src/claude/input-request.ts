@@ -8,6 +8,11 @@ const MAX_QUESTIONS = 16
 const MAX_OPTIONS = 32
 const MAX_CHARS = 4_000
 
+/** What a request to call a tool is. */
+export function requestKind(tool: string): 'question' | 'plan' | 'permission' {
+  return tool === QUESTION_TOOL ? 'question' : tool === 'ExitPlanMode' ? 'plan' : 'permission'
+}
+
 /** What a person is asked when the program wants to call a tool. `input` is redacted. */
 export function describeRequest(
   request: { readonly requestId: string; readonly name: string; readonly input: Json },
@@ -15,7 +20,7 @@ export function describeRequest(
 ): InputRequest {
   const { requestId, name, input } = request
   const title = titleOf(name, input)
-  const kind = name === QUESTION_TOOL ? 'question' : name === 'ExitPlanMode' ? 'plan' : 'permission'
+  const kind = requestKind(name)
   const questions =
     kind === 'question' ? recordsAt(input, 'questions').slice(0, MAX_QUESTIONS).map(questionOf) : undefined
   return {

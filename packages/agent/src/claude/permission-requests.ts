@@ -1,11 +1,11 @@
-import type { AgentStart, ApprovalView } from '../api.ts'
+import type { AgentStart, ApprovalAnswer, ApprovalView } from '../api.ts'
 import { Approvals } from '../approvals.ts'
 import type { DriverInput } from '../driver.ts'
 import type { DriverOutput } from '../driver-output.ts'
 import type { InputRequest } from '../event.ts'
 import { type Json, parseRecord, recordAt, textAt } from '../json.ts'
 import { QUESTION_TOOL } from './command.ts'
-import { describeRequest } from './input-request.ts'
+import { describeRequest, requestKind } from './input-request.ts'
 import { ACCEPT_EDITS, allowLine, denyLine, unsupportedLine } from './outgoing.ts'
 
 /** Ids that an answer can name. */
@@ -15,6 +15,20 @@ interface PendingTool {
   readonly name: string
   /** As the program sent it: the answer repeats it. */
   readonly input: Json
+}
+
+/** A decision about a tool. */
+export type ToolAnswer = Omit<ApprovalAnswer, 'by'> & { readonly permissions?: readonly Json[] }
+
+/** The line with the answer of a person to a request to call a tool. */
+export function answerLine({ name, input }: PendingTool, answer: ToolAnswer): string {
+  const { requestId, decision, message, answers, updatedInput, acceptsEdits, permissions = [] } = answer
+  if (decision === 'deny') return denyLine(requestId, message ?? 'The user denied this.')
+  const kind = requestKind(name)
+  const own = kind === 'permission' ? parseRecord(updatedInput ?? '') : undefined
+  const updated = kind === 'question' ? { ...input, answers: answers ?? {} } : (own ?? input)
+  const canEdit = kind === 'plan' || acceptsEdits === true
+  return allowLine(requestId, updated, canEdit ? [ACCEPT_EDITS, ...permissions] : permissions)
 }
 
 export interface PermissionOptions {
@@ -61,18 +75,13 @@ export class PermissionRequests {
     output.write(allowLine(requestId, tool.input, tool.name === 'ExitPlanMode' ? [ACCEPT_EDITS] : []))
   }
 
-  approve({ permissions = [], ...answer }: Extract<DriverInput, { kind: 'approval' }>): void {
+  approve(answer: Extract<DriverInput, { kind: 'approval' }>): void {
     const { output } = this.#options
     const decided = this.#approvals.answer(answer)
     if (decided === undefined) return
-    const { requestId, kind } = decided.request
+    const { requestId } = decided.request
     output.approval(requestId, answer.decision, answer.by)
-    if (answer.decision === 'deny') return this.#deny(requestId, answer.message ?? 'The user denied this.')
-    const { input } = decided.context
-    const own = kind === 'permission' ? parseRecord(answer.updatedInput ?? '') : undefined
-    const updated = kind === 'question' ? { ...input, answers: answer.answers ?? {} } : (own ?? input)
-    const acceptsEdits = kind === 'plan' || answer.acceptsEdits === true
-    output.write(allowLine(requestId, updated, acceptsEdits ? [ACCEPT_EDITS, ...permissions] : permissions))
+    output.write(answerLine(decided.context, answer))
   }
 
   /** Denies the requests whose deadline has passed. */

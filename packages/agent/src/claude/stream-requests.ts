@@ -1,13 +1,6 @@
-import {
-  type AgentSetting,
-  type ApprovalAnswer,
-  isRecord,
-  type Json,
-  MAX_MESSAGE_CHARS,
-  parseRecord,
-  recordAt,
-  textAt,
-} from '@sandwire/agent'
+import { type ApprovalAnswer, MAX_MESSAGE_CHARS } from '../api.ts'
+import type { AgentSetting } from '../driver.ts'
+import { isRecord, type Json, parseRecord, recordAt, textAt } from '../json.ts'
 
 /** A message of a client of `/ws/claude-stream`, decoded. */
 export type ClaudeRequest =
