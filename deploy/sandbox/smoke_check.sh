@@ -21,6 +21,10 @@ attached=$(SPRITES_API_TOKEN=$token "$bun" "$here/exec_attach.ts" "$base" "$spri
   fail "Cannot attach to a process of the sprite: $attached"
 echo "attach     $attached"
 
+# Not needed by anything but /ws/claude-stream, which otherwise answers agent_not_configured.
+claude=$(in_sprite env HOME=/home/sprite "PATH=$sprite_path" "$service_root/profiles/claude" --version 2>/dev/null) || claude='not installed'
+echo "claude     $claude"
+
 case $(api GET /services) in
   *"\"name\":\"$service\""*)
     health=$(in_sprite curl -fsS -H 'Host: localhost' "http://127.0.0.1:$port/healthz") ||

@@ -13,6 +13,8 @@ port=${SPRITES_WORKSPACE_SERVICE_PORT:-8080}
 # As in apps/control/src/providers/sprites/layout.ts.
 workspace_root=/home/sprite/workspace
 service_root=/srv/workspace-api
+sprite_path=/home/sprite/.local/bin:/.sprite/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+claude_env=/home/sprite/.auth/claude.env
 service=sandwire
 
 [ -n "$sprite" ] || fail 'SPRITES_SPRITE_NAME is not set: give the name of the sprite'

@@ -12,10 +12,13 @@ export type ClaudeStep =
   /** Ends the program of the newest session from outside. */
   | 'end the program'
 
+/** `sprites` are sandboxes too, but their sessions are another implementation. */
+export type ClaudeMode = 'local' | 'sandbox' | 'sprites'
+
 export interface ClaudeConversation {
   readonly title: string
-  /** In every mode; the others are the same work and so run once. */
-  readonly isInAllModes?: true
+  /** Default: one of the modes with the same implementation, and sprites. */
+  readonly modes?: readonly ClaudeMode[]
   readonly steps: readonly ClaudeStep[]
 }
 
@@ -44,7 +47,7 @@ const OTHER_ID = '0d0ddcf1-52a9-4b8e-8a57-6d1a1ed1f0a1'
 export const CLAUDE_CONVERSATIONS: readonly ClaudeConversation[] = [
   {
     title: 'connects, takes messages and controls, and passes the lines of the program on',
-    isInAllModes: true,
+    modes: ['local', 'sandbox', 'sprites'],
     steps: [
       { open: 'a', query: { mode: 'ask', max_thinking_tokens: '2000', force_new: '1' } },
       { from: 'a', receive: [connected(false, { max_thinking_tokens: 2000 })] },
@@ -128,7 +131,7 @@ export const CLAUDE_CONVERSATIONS: readonly ClaudeConversation[] = [
   {
     title:
       'maps an id that the client chose to the same session, and continues it after its program has ended',
-    isInAllModes: true,
+    modes: ['local', 'sandbox'],
     steps: [
       { open: 'a', query: { session_id: CLIENT_ID } },
       { from: 'a', receive: [connected(false)] },
@@ -146,6 +149,32 @@ export const CLAUDE_CONVERSATIONS: readonly ClaudeConversation[] = [
       { from: 'c', receive: [init, ...turn('one, remember')] },
       { open: 'd', query: { session_id: CLIENT_ID, force_new: '1' } },
       { from: 'd', receive: [connected(false)] },
+    ],
+  },
+  {
+    title:
+      '(drift) maps an id that the client chose to the same session, which is missing after its program has ended',
+    modes: ['sprites'],
+    steps: [
+      { open: 'a', query: { session_id: CLIENT_ID } },
+      { from: 'a', receive: [connected(false)] },
+      { to: 'a', send: user('one') },
+      { from: 'a', receive: [init, ...turn('one')] },
+      { leave: 'a' },
+      { open: 'b', query: { session_id: CLIENT_ID, resume: '1' } },
+      { from: 'b', receive: [connected(true), init] },
+      { to: 'b', send: user('remember') },
+      { from: 'b', receive: [init, ...turn('one, remember')] },
+      'end the program',
+      { from: 'b', receive: ['{"type":"result","subtype":"exit","exit_code":143}'] },
+      { from: 'b', close: { code: 1000, reason: 'complete' } },
+      { open: 'c', query: { session_id: CLIENT_ID, resume: '1' } },
+      { from: 'c', receive: [notFound] },
+      { from: 'c', close: { code: 4001, reason: 'session_not_found' } },
+      { open: 'd', query: { session_id: CLIENT_ID } },
+      { from: 'd', receive: [connected(false)] },
+      { open: 'e', query: { session_id: '$b', resume: '1' } },
+      { from: 'e', receive: [notFound] },
     ],
   },
   {

@@ -37,8 +37,11 @@ async function send(
   return { status: response.status, text: await response.text() }
 }
 
-function inMode(golden: string, { mode }: CompatServer): string {
-  return golden.replaceAll('$MODE', mode ?? '').replaceAll('$SANDBOXED', String(mode === 'sandbox'))
+function inMode(golden: string, { mode, hasClaude }: CompatServer): string {
+  return golden
+    .replaceAll('$MODE', mode ?? '')
+    .replaceAll('$SANDBOXED', String(mode === 'sandbox'))
+    .replaceAll('$CLAUDE', String(hasClaude))
 }
 
 describe.each([...SERVERS])('the compat API with %s', (_, open) => {
@@ -71,17 +74,16 @@ describe.each([...SERVERS])('the compat API with %s', (_, open) => {
   read(CONTROL)
   test('a session of Claude Code is refused with a reason where it cannot have one', async () => {
     const client = server.openClaude?.()
-    // Without a key of the model API, or in a sprite with one.
-    const reason =
-      open === openSpritesMode ? 'sprites cannot reach the gateway' : 'no key of the model API is configured'
+    const reason = server.hasClaude
+      ? 'Claude Code is not installed in the sprite'
+      : 'no key of the model API is configured'
     expect(await client?.closed()).toEqual({ code: 4006, reason: 'agent_not_configured' })
-    expect(client?.messages).toMatchObject([
-      {
-        type: 'system',
-        subtype: 'error',
-        message: expect.stringContaining(`Cannot start the agent: ${reason}`) as unknown,
-      },
-    ])
+    const error = client?.messages.find(({ subtype }) => subtype === 'error')
+    expect(error).toEqual({
+      type: 'system',
+      subtype: 'error',
+      message: expect.stringContaining(`Cannot start the agent: ${reason}`) as unknown,
+    })
   })
   describe('a terminal', () => {
     for (const conversation of CONVERSATIONS)

@@ -39,9 +39,9 @@ export const REPOSITORY: GoldenGroup = {
 }
 
 const FEATURES =
-  '{"files":true,"git":true,"pty":true,"chat_claude_code":false,"stream":false,"approval":false,"sandbox":$SANDBOXED}'
+  '{"files":true,"git":true,"pty":true,"chat_claude_code":$CLAUDE,"stream":$CLAUDE,"approval":false,"sandbox":$SANDBOXED}'
 
-/** Responses of control itself. `$MODE` and `$SANDBOXED` depend on the server. */
+/** Responses of control itself. `$MODE`, `$SANDBOXED` and `$CLAUDE` depend on the server. */
 export const CONTROL: GoldenGroup = {
   title: 'routes that control answers itself',
   goldens: [
@@ -49,7 +49,7 @@ export const CONTROL: GoldenGroup = {
     ok('POST /api/sessions', '{"session_id":"$UUID"}'),
     ok(
       'GET /api/capabilities',
-      `{"version":"0.1.0","features":${FEATURES},"routers":[{"name":"files","prefix":"/api","description":"$TEXT","tags":["files"],"enabled":true},{"name":"git","prefix":"/api/git","description":"$TEXT","tags":["git"],"enabled":true},{"name":"pty","prefix":"/ws","description":"$TEXT","tags":["pty"],"enabled":true},{"name":"chat_claude_code","prefix":"/ws","description":"$TEXT","tags":["chat_claude_code"],"enabled":false},{"name":"approval","prefix":"/api/approval","description":"$TEXT","tags":["approval"],"enabled":false}]}`,
+      `{"version":"0.1.0","features":${FEATURES},"routers":[{"name":"files","prefix":"/api","description":"$TEXT","tags":["files"],"enabled":true},{"name":"git","prefix":"/api/git","description":"$TEXT","tags":["git"],"enabled":true},{"name":"pty","prefix":"/ws","description":"$TEXT","tags":["pty"],"enabled":true},{"name":"chat_claude_code","prefix":"/ws","description":"$TEXT","tags":["chat_claude_code"],"enabled":$CLAUDE},{"name":"approval","prefix":"/api/approval","description":"$TEXT","tags":["approval"],"enabled":false}]}`,
     ),
     ok(
       'GET /api/config',

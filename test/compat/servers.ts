@@ -4,7 +4,7 @@ import { PtyClient } from '@sandwire/testing'
 import { readShell } from '../e2e/support/attached.ts'
 import { type RunningHost, startHost } from '../e2e/support/control.ts'
 import { startSandboxd } from '../e2e/support/sandboxd.ts'
-import { openSpritesServer } from '../e2e/support/sprites-server.ts'
+import { CLAUDE_PROFILE, openSpritesServer } from '../e2e/support/sprites-server.ts'
 import type { WireServer } from '../e2e/support/wire-server.ts'
 
 /** A server with the compat API. */
@@ -13,6 +13,8 @@ export interface CompatServer extends AsyncDisposable {
   readonly mode: 'local' | 'sandbox' | undefined
   /** The exit code of a terminal that SIGKILL ended: null, or what the API of sprites reports. */
   readonly killedCode: null | 137
+  /** It serves sessions of Claude Code, whether or not the program can start. */
+  readonly hasClaude: boolean
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
   /** Opens a terminal; sandboxd alone has no compat sessions. */
   readonly openPty?: (query: Readonly<Record<string, string>>) => PtyClient
@@ -38,6 +40,7 @@ function throughControl(
   return {
     mode,
     killedCode: null,
+    hasClaude: false,
     fetch: host.fetch,
     openPty: (query) => new PtyClient(host, `/ws/pty?${new URLSearchParams(query)}`),
     openClaude: () => new PtyClient(host, '/ws/claude-stream'),
@@ -75,13 +78,14 @@ export async function openSandboxMode(): Promise<CompatServer> {
 /** A host whose sandbox is a sprite of the fake Sprites API. */
 export async function openSpritesMode(): Promise<CompatServer> {
   const sprites = await openSpritesServer()
-  const key = { ANTHROPIC_API_KEY: 'sk-ant-test-0123456789' }
-  const host = await startHost({ env: { ...sprites.env, ...key, WORKSPACE_MODE: 'sandbox' } })
+  // This machine may have the program.
+  await sprites.write(CLAUDE_PROFILE, '#!/bin/sh\nexec no-such-program\n')
+  const host = await startHost({ env: { ...sprites.env, ...NO_KEY, WORKSPACE_MODE: 'sandbox' } })
   const close = async (): Promise<void> => {
     await host.stop()
     await sprites[Symbol.asyncDispose]()
   }
-  return { ...throughControl(host, 'sandbox', close), killedCode: 137 }
+  return { ...throughControl(host, 'sandbox', close), killedCode: 137, hasClaude: true }
 }
 
 /** sandboxd alone, under the paths that control uses. */
@@ -90,6 +94,7 @@ export async function openSandboxd(): Promise<CompatServer> {
   return {
     mode: undefined,
     killedCode: null,
+    hasClaude: false,
     fetch: (path, init) => sandboxd.fetch(path.replace(/^\/api\//, '/workspace/compat/'), init),
     run: (script) => readShell(sandboxd, script),
     [Symbol.asyncDispose]: async () => void (await sandboxd.stop()),

@@ -15,6 +15,7 @@ import type { SessionTokens } from './auth/session-token.ts'
 import { createServiceCookieAuthenticator } from './auth/service-cookie.ts'
 import { createTicketAuthenticator } from './auth/ticket.ts'
 import { CommandPolicy } from './commands/command-policy.ts'
+import { hasOwnClaude } from './compat/capabilities.ts'
 import { addClaudeStreamRoute } from './compat/claude-stream.ts'
 import { addPtyRoute } from './compat/pty.ts'
 import { addCompatRoutes } from './compat/routes.ts'
@@ -191,7 +192,7 @@ export function createApp(deps: AppDependencies): App {
   addHealthRoutes(app, guardOf, {
     ...runtime,
     machineUsage: async () => unwrap(await lookup.machine().usage()),
-    hasClaude: () => deps.grants.isConfigured(providerOf(config.runs, CLAUDE)),
+    hasClaude: () => hasOwnClaude(config) || deps.grants.isConfigured(providerOf(config.runs, CLAUDE)),
   })
   addWorkspaceRoutes(app, guardOf, {
     lookup,

@@ -61,7 +61,7 @@ const HELP: Readonly<Record<string, { readonly type: 'counter' | 'gauge'; readon
   },
   sandwire_sprites_exec_attaches_total: {
     type: 'counter',
-    help: 'Terminals of the exec API that were started or attached to, by kind and outcome.',
+    help: 'Processes of the exec API that clients started or attached to, by kind and outcome.',
   },
   sandwire_objects_constructed_total: { type: 'counter', help: 'Durable Objects constructed, by class.' },
   sandwire_gateway_requests_total: {

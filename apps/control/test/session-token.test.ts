@@ -29,6 +29,16 @@ describe('a session token', () => {
     for (const user of ['bob', 'Ada', 'ada ', '']) expect(await tokens.read(token, user, NOW)).toBeUndefined()
   })
 
+  test('is invalid where sessions of its kind cannot be used', async () => {
+    const tokens = await open()
+    const mint = (kind: 'pty' | 'claude') => tokens.mint({ ...BINDING, kind }, NOW)
+    const [pty, claude] = [await mint('pty'), await mint('claude')]
+    expect(await tokens.read(pty, 'ada', NOW, ['claude'])).toBeUndefined()
+    expect(await tokens.read(claude, 'ada', NOW, ['pipe', 'pty'])).toBeUndefined()
+    expect(await tokens.read(pty, 'ada', NOW, ['pipe', 'pty'])).toBe(SESSION)
+    expect(await tokens.read(claude, 'ada', NOW, ['claude'])).toBe(SESSION)
+  })
+
   test('is encrypted, and differs each time', async () => {
     const tokens = await open()
     // Long values only: a short one could occur by chance.

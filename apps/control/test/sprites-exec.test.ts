@@ -2,8 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { COMPAT_HISTORY_BYTES } from '@sandwire/internal-api'
 import { decodeExecFrame, encodeInput, formatExecQuery } from '../src/providers/sprites/exec-frames.ts'
 import { InputQueue } from '../src/providers/sprites/input-queue.ts'
-import { TerminalBridge, type TerminalExec } from '../src/providers/sprites/terminal-bridge.ts'
-import { TerminalCodec, type TerminalEffect } from '../src/providers/sprites/terminal-codec.ts'
+import { ExecBridge, type BridgedExec } from '../src/providers/sprites/exec-bridge.ts'
+import type { ExecEffect } from '../src/providers/sprites/exec-codec.ts'
+import { TerminalCodec } from '../src/providers/sprites/terminal-codec.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const text = (message: object): { kind: 'text'; text: string } => ({
@@ -120,32 +121,32 @@ describe('input that waits for the sprite', () => {
 })
 
 describe('the messages of a terminal', () => {
-  const seen = (effects: readonly TerminalEffect[]): unknown[] =>
+  const seen = (effects: readonly ExecEffect[]): unknown[] =>
     effects.map((effect) => {
       if (effect.do === 'toClient') return JSON.parse(effect.text) as unknown
       return effect.do === 'write' ? { write: new TextDecoder().decode(effect.bytes) } : effect
     })
 
   test('end a history at its newest byte, after a newline or a whole character', () => {
-    const codec = new TerminalCodec('name', 'driver')
-    const [history] = seen(codec.history(bytes(`${'x'.repeat(COMPAT_HISTORY_BYTES)}\nlast ü`))) as {
+    const codec = new TerminalCodec('name', 'driver', 'expected')
+    const [history] = seen(codec.output({ bytes: bytes(`${'x'.repeat(COMPAT_HISTORY_BYTES)}\nlast ü`) })) as {
       data: string
     }[]
     expect(history?.data).toEndWith('\nlast ü')
     expect(Buffer.byteLength(history?.data ?? '')).toBeLessThanOrEqual(COMPAT_HISTORY_BYTES)
-    const short = new TerminalCodec('name', 'driver')
+    const short = new TerminalCodec('name', 'driver', 'expected')
     expect(
-      seen(short.history(bytes(`${'y'.repeat(300)}\n${'x'.repeat(COMPAT_HISTORY_BYTES - 200)}`))),
+      seen(short.output({ bytes: bytes(`${'y'.repeat(300)}\n${'x'.repeat(COMPAT_HISTORY_BYTES - 200)}`) })),
     ).toEqual([{ type: 'history', data: 'x'.repeat(COMPAT_HISTORY_BYTES - 200) }])
-    expect(new TerminalCodec('name', 'driver').history(new Uint8Array(0))).toEqual([])
+    expect(new TerminalCodec('name', 'driver', 'expected').output({ bytes: new Uint8Array(0) })).toEqual([])
   })
 
   test('split no character between outputs', () => {
-    const codec = new TerminalCodec('name', 'driver')
+    const codec = new TerminalCodec('name', 'driver', 'none')
     const [first, second] = [bytes('€').subarray(0, 2), bytes('€').subarray(2)]
-    expect(codec.output(first)).toEqual([])
-    expect(seen(codec.output(second))).toEqual([{ type: 'output', data: '€', session_id: 'name' }])
-    codec.output(first)
+    expect(codec.output({ bytes: first })).toEqual([])
+    expect(seen(codec.output({ bytes: second }))).toEqual([{ type: 'output', data: '€', session_id: 'name' }])
+    codec.output({ bytes: first })
     expect(seen(codec.exit(3))).toEqual([
       { type: 'output', data: '\ufffd', session_id: 'name' },
       { type: 'exit', code: 3, session_id: 'name' },
@@ -156,7 +157,7 @@ describe('the messages of a terminal', () => {
     const input = JSON.stringify({ type: 'input', data: 'a' })
     const resize = JSON.stringify({ type: 'resize', cols: 9, rows: 8 })
     const asked = (role: 'driver' | 'collaborator' | 'viewer') => {
-      const codec = new TerminalCodec('name', role)
+      const codec = new TerminalCodec('name', role, 'none')
       return [seen(codec.fromClient(input)), seen(codec.fromClient(resize))]
     }
     expect(asked('driver')).toEqual([[{ write: 'a' }], [{ do: 'resize', cols: 9, rows: 8 }]])
@@ -165,7 +166,7 @@ describe('the messages of a terminal', () => {
       [{ type: 'error', data: 'Cannot take input: this connection is read-only' }],
       [],
     ])
-    const codec = new TerminalCodec('name', 'driver')
+    const codec = new TerminalCodec('name', 'driver', 'none')
     codec.exit(0)
     expect([codec.fromClient(input), codec.fromClient(resize)]).toEqual([[], []])
     expect(seen(codec.fromClient('{"type":"ping"}'))).toEqual([{ type: 'pong' }])
@@ -175,10 +176,9 @@ describe('the messages of a terminal', () => {
 describe('a connection to a terminal', () => {
   const OUTPUT = { kind: 'output', stream: 'stdout', bytes: new Uint8Array(16 * 1024) } as const
   /** A process that always has output, until `count` reads. */
-  function execOf(count: number, onRead: () => void = () => undefined): TerminalExec {
+  function execOf(count: number, onRead: () => void = () => undefined): BridgedExec {
     let reads = 0
     return {
-      info: { id: '1', createdSeconds: 0, historyBytes: 0 },
       read: async () => {
         onRead()
         reads += 1
@@ -191,15 +191,17 @@ describe('a connection to a terminal', () => {
     }
   }
 
-  function bridgeOf(exec: TerminalExec, sent: (text: string) => void): TerminalBridge {
+  function bridgeOf(exec: BridgedExec, sent: (text: string) => void): ExecBridge {
     const client = { send: (message: string | Uint8Array) => sent(String(message)), close: () => undefined }
-    return new TerminalBridge(client, exec, new TerminalCodec('name', 'driver'), {
+    return new ExecBridge(client, exec, new TerminalCodec('name', 'driver', 'none'), {
       nowMs: () => 0,
       every: () => () => undefined,
       yieldTurn: () => Bun.sleep(0),
       heartbeatMs: 1,
       onActivity: () => undefined,
       onExit: () => undefined,
+      onRefuse: () => undefined,
+      toOthers: () => undefined,
       onEnd: () => undefined,
     })
   }
@@ -209,7 +211,7 @@ describe('a connection to a terminal', () => {
     const flood = bridgeOf(
       execOf(100, () => (reads += 1)),
       () => undefined,
-    ).run(true)
+    ).run()
     // Work that came meanwhile, as that of another terminal.
     const { promise, resolve } = Promise.withResolvers<number>()
     setTimeout(() => resolve(reads), 0)
@@ -224,6 +226,6 @@ describe('a connection to a terminal', () => {
     const bridge = bridgeOf(stuck, (text) => void sent.push(text))
     for (let count = 0; count < 10; count++)
       bridge.receive(JSON.stringify({ type: 'input', data: 'x'.repeat(1024 * 1024) }))
-    expect(sent).toEqual(['{"type":"error","data":"Cannot take more input: the terminal does not read it"}'])
+    expect(sent).toEqual(['{"type":"error","data":"Cannot take more input: the process does not read it"}'])
   })
 })

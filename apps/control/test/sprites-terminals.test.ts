@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { findFakeSpritesProblem } from '@sandwire/testing/fake-sprites'
-import type { TerminalRequest, TerminalStart } from '../src/providers/provider.ts'
+import type { SessionRequest, SessionStart } from '../src/providers/provider.ts'
 import {
   type FakeClient,
   openSpritesProvider,
@@ -11,7 +11,7 @@ import {
 } from './support/fake-sprites-provider.ts'
 
 const problem = findFakeSpritesProblem()
-const START: TerminalStart = {
+const START: SessionStart = {
   cmd: 'sh',
   args: [],
   env: {},
@@ -42,8 +42,9 @@ describe.skipIf(problem !== undefined)(
     })
     afterAll(() => made[Symbol.asyncDispose]())
 
-    const request = (over: Partial<TerminalRequest> = {}): TerminalRequest => ({
+    const request = (over: Partial<SessionRequest> = {}): SessionRequest => ({
       session: newSession(),
+      kind: 'pty',
       name: 'token',
       userName: 'Ada',
       authorization: { identity: 'ada' },
@@ -53,14 +54,14 @@ describe.skipIf(problem !== undefined)(
       ...over,
     })
     /** Opens a terminal with the provider of one object. */
-    const open = async (asked: TerminalRequest, provider = made.provider): Promise<FakeClient> => {
-      await provider.terminals.open(asked)
+    const open = async (asked: SessionRequest, provider = made.provider): Promise<FakeClient> => {
+      await provider.execSessions.open(asked)
       const client = made.clients.at(-1)
       if (client === undefined) throw new Error('No client was accepted')
       return client
     }
     const begin = async (
-      over: Partial<TerminalStart> = {},
+      over: Partial<SessionStart> = {},
     ): Promise<{ client: FakeClient; session: string }> => {
       const asked = request({ start: { ...START, ...over } })
       return { client: await open(asked), session: asked.session }
@@ -114,7 +115,7 @@ describe.skipIf(problem !== undefined)(
       await shows(client, 'before')
       client.disconnect()
       await eventually(
-        () => made.provider.terminals.list().some((each) => each.id === session && each.attachments === 0),
+        () => made.provider.execSessions.list().some((each) => each.id === session && each.attachments === 0),
         { what: 'the detach' },
       )
       const again = await open(request({ session }))
@@ -141,7 +142,7 @@ describe.skipIf(problem !== undefined)(
       const [exec] = [...execs().values()].slice(-1)
       exec?.signal('SIGKILL')
       await exec?.ended
-      expect(await rejectionOf(made.provider.terminals.open(request({ session })))).toMatchObject({
+      expect(await rejectionOf(made.provider.execSessions.open(request({ session })))).toMatchObject({
         code: 'session_not_found',
       })
       const other = await begin()
@@ -149,11 +150,11 @@ describe.skipIf(problem !== undefined)(
       const [recycled] = [...execs().values()].slice(-1)
       if (recycled !== undefined) Object.assign(recycled, { createdAt: recycled.createdAt - 60_000 })
       expect(
-        await rejectionOf(made.provider.terminals.open(request({ session: other.session }))),
+        await rejectionOf(made.provider.execSessions.open(request({ session: other.session }))),
       ).toMatchObject({
         code: 'session_not_found',
       })
-      expect(await rejectionOf(made.provider.terminals.open(request()))).toMatchObject({
+      expect(await rejectionOf(made.provider.execSessions.open(request()))).toMatchObject({
         code: 'session_not_found',
       })
     })
@@ -162,13 +163,13 @@ describe.skipIf(problem !== undefined)(
       const { client, session } = await begin({ keepSeconds: 60 })
       client.disconnect()
       expect(made.wakes.at(-1)).toBeGreaterThan(Date.now() + 55_000)
-      await made.provider.terminals.collect()
-      expect(made.provider.terminals.has(session)).toBe(true)
+      await made.provider.execSessions.collect()
+      expect(made.provider.execSessions.has(session)).toBe(true)
       aheadMs = 61_000
-      await made.provider.terminals.collect()
+      await made.provider.execSessions.collect()
       aheadMs = 0
-      expect(made.provider.terminals.has(session)).toBe(false)
-      expect(await rejectionOf(made.provider.terminals.open(request({ session })))).toMatchObject({
+      expect(made.provider.execSessions.has(session)).toBe(false)
+      expect(await rejectionOf(made.provider.execSessions.open(request({ session })))).toMatchObject({
         code: 'session_not_found',
       })
     })
@@ -178,10 +179,10 @@ describe.skipIf(problem !== undefined)(
       ['they were idle for too long', { idleSeconds: 100 }],
     ])('end while a client is attached when %s', async (_, over) => {
       const { client } = await begin(over)
-      await made.provider.terminals.collect()
+      await made.provider.execSessions.collect()
       expect(client.first('exit')).toBeUndefined()
       aheadMs = 101_000
-      await made.provider.terminals.collect()
+      await made.provider.execSessions.collect()
       aheadMs = 0
       await eventually(() => client.first('exit'), { what: 'the exit', timeoutMs: 10_000 })
       client.disconnect()
@@ -195,7 +196,7 @@ describe.skipIf(problem !== undefined)(
       const before = execs().size
       // Another object's memory of the sandbox has only one of them.
       made.execs.remove(session)
-      await made.provider.terminals.end(due)
+      await made.provider.execSessions.end(due)
       await eventually(() => execs().size === before - 2, { what: 'both ends' })
     })
 
@@ -212,13 +213,13 @@ describe.skipIf(problem !== undefined)(
       again.disconnect()
       made.api.behavior.intercept = ({ url }) =>
         url.includes('/exec/') ? new Response('RAW', { status: 503 }) : undefined
-      const refused = await rejectionOf(made.provider.terminals.open(request({ session })))
+      const refused = await rejectionOf(made.provider.execSessions.open(request({ session })))
       expect(refused).toMatchObject({ code: 'provider_unavailable' })
       expect(String(refused)).not.toContain('RAW')
       made.api.behavior.intercept = undefined
       made.breaker.succeeded()
       expect(made.counts.get('sandwire_sprites_exec_attaches_total attach provider_unavailable')).toBe(1)
-      expect(made.provider.terminals.has(session)).toBe(true)
+      expect(made.provider.execSessions.has(session)).toBe(true)
     })
 
     test('continue through a freeze, and until their client leaves when the API token ends', async () => {
@@ -233,23 +234,23 @@ describe.skipIf(problem !== undefined)(
       made.api.token = 'renewed'
       thawed.type('still here\n')
       await shows(thawed, 'still here')
-      const refused = await rejectionOf(made.provider.terminals.open(request({ session })))
+      const refused = await rejectionOf(made.provider.execSessions.open(request({ session })))
       expect(refused).toMatchObject({ problem: 'bad_token' })
       expect(String(refused)).not.toContain(token)
       expect(thawed.closed).toBeUndefined()
       made.api.token = token
       thawed.disconnect()
-      await made.provider.terminals.end(session)
+      await made.provider.execSessions.end(session)
     })
 
     test('are bounded in number', async () => {
       const many = await Promise.all(
-        Array.from({ length: 20 - made.provider.terminals.list().length }, () => begin()),
+        Array.from({ length: 20 - made.provider.execSessions.list().length }, () => begin()),
       )
       expect(await rejectionOf(begin())).toMatchObject({ code: 'too_many_sessions' })
       for (const { client } of many) client.disconnect()
-      await made.provider.terminals.endAll()
-      expect(made.provider.terminals.list()).toEqual([])
+      await made.provider.execSessions.endAll()
+      expect(made.provider.execSessions.list()).toEqual([])
     })
 
     test('close the connections of an account whose access was revoked, and end what its grant started', async () => {
@@ -258,7 +259,7 @@ describe.skipIf(problem !== undefined)(
       const guest = await open(asked)
       const owner = await open(request({ session: asked.session }))
       const before = execs().size
-      made.provider.terminals.disconnect({ grant: 'g1', endSessions: true })
+      made.provider.execSessions.disconnect({ grant: 'g1', endSessions: true })
       expect(guest.closed).toEqual({ code: 4008, reason: 'revoked' })
       await eventually(() => owner.first('exit'), { what: 'the end of the process', timeoutMs: 10_000 })
       expect(owner.closed).toBeUndefined()
@@ -299,14 +300,14 @@ describe.skipIf(problem !== undefined)(
       await shows(client, 'ping-through')
       flood.client.disconnect()
       client.disconnect()
-      await made.provider.terminals.endAll()
+      await made.provider.execSessions.endAll()
     })
 
     test('end with the sandbox', async () => {
       const { client } = await begin()
       await made.provider.stop(SANDBOX, 'r')
       expect(execs().size).toBe(0)
-      expect(made.provider.terminals.list()).toEqual([])
+      expect(made.provider.execSessions.list()).toEqual([])
       expect(client.first('exit') ?? client.closed).toBeDefined()
     })
   },
@@ -323,8 +324,9 @@ describe.skipIf(problem !== undefined)('terminals with other behaviors of the AP
     })
     const start = { ...START, args: ['-c', 'read line; echo "got $line"; exit 9'] }
     const session = newSession()
-    const asked: TerminalRequest = {
+    const asked: SessionRequest = {
       session,
+      kind: 'pty',
       start,
       name: 'token',
       userName: 'Ada',
@@ -336,7 +338,7 @@ describe.skipIf(problem !== undefined)('terminals with other behaviors of the AP
     const { id, name, publicKey } = { id: SANDBOX, name: 'dev', publicKey: 'A'.repeat(43) }
     const network = { policy: 'open', allow: [] } as const
     await made.provider.start({ id, name, publicKey, env: {}, network, limits: DEFAULT_SANDBOX_LIMITS })
-    await made.provider.terminals.open(asked)
+    await made.provider.execSessions.open(asked)
     const [client] = made.clients
     client?.type('x\n')
     await eventually(() => client?.first('exit'), { what: 'the exit' })

@@ -150,20 +150,27 @@ export const CLAUDE_SESSION_NOT_FOUND = encodeClaudeMessage({
   message: 'The session does not exist. Start a new one.',
 })
 
-/** How an error ends a connection of `/ws/claude-stream`. */
-export function claudeCloseOfError(error: SandwireError): {
+/** The last text to a client of `/ws/claude-stream`, and the close frame after it. */
+export interface ClaudeClose {
   readonly last: string
   readonly code: number
   readonly reason: string
-} {
-  const { last, code, reason } = compatCloseOfError(error)
-  const message = formatRetryMessage(error)
+}
+
+/** How an error ends a connection of `/ws/claude-stream`. */
+export function claudeClose(error: Pick<SandwireError, 'code' | 'message'>): ClaudeClose {
+  const { last, code, reason } = compatClose(error)
   return {
     last:
       last.type === 'session_not_found'
         ? CLAUDE_SESSION_NOT_FOUND
-        : encodeClaudeMessage({ type: 'system', subtype: 'error', message }),
+        : encodeClaudeMessage({ type: 'system', subtype: 'error', message: error.message }),
     code,
     reason,
   }
+}
+
+/** The same for a caught error, with its retry time in the message. */
+export function claudeCloseOfError(error: SandwireError): ClaudeClose {
+  return claudeClose({ code: error.code, message: formatRetryMessage(error) })
 }

@@ -10,8 +10,9 @@ const MAX_TOKEN_CHARS = 2048
 /** Random nonces of AES-GCM are safe for 2^32 tokens per key. */
 const NONCE_BYTES = 12
 
-/** Kinds of sessions. */
-export const SESSION_KINDS = ['pipe', 'pty', 'chat'] as const
+/** Kinds of sessions; `claude`: of `/ws/claude-stream`. */
+export const SESSION_KINDS = ['pipe', 'pty', 'claude'] as const
+export type SessionKind = (typeof SESSION_KINDS)[number]
 
 const claimsSchema = z.strictObject({
   aud: z.literal(AUDIENCE),
@@ -25,7 +26,7 @@ const claimsSchema = z.strictObject({
 })
 
 export type SessionClaims = z.infer<typeof claimsSchema>
-/** The sandbox of a session, or of a run, which is a session of kind `chat`. */
+/** The sandbox of a session, or of a run, which is a session of kind `claude`. */
 function workspaceOf(session: string): string | undefined {
   return sandboxIdOf(session) ?? sandboxIdOfRun(session)
 }
@@ -36,8 +37,13 @@ export type SessionBinding = Pick<SessionClaims, 'session' | 'kind' | 'user'>
 /** Opaque, short-lived names of sessions, each valid for one account. They identify a session and grant nothing. */
 export interface SessionTokens {
   mint(binding: SessionBinding, nowMs: number): Promise<string>
-  /** The session of a valid token of this account; undefined for anything else. */
-  read(token: string, user: string, nowMs: number): Promise<string | undefined>
+  /** The session of a valid token of this account, of one of these kinds, by default of any; undefined for anything else. */
+  read(
+    token: string,
+    user: string,
+    nowMs: number,
+    kinds?: readonly SessionKind[],
+  ): Promise<string | undefined>
 }
 
 /** True if a text has the prefix of a session token. */
@@ -115,7 +121,7 @@ export async function openSessionTokens(
       bytes.set(encrypted, iv.length)
       return `${KIND}.${kid}.${toBase64Url(bytes)}`
     },
-    async read(token, user, nowMs) {
+    async read(token, user, nowMs, kinds = SESSION_KINDS) {
       if (token.length > MAX_TOKEN_CHARS) return undefined
       const [kind, name, body, ...rest] = token.split('.')
       const key = imported.get(name ?? '')
@@ -125,6 +131,7 @@ export async function openSessionTokens(
       const claims = claimsSchema.safeParse(await decrypt(key, name, encrypted))
       if (!claims.success) return undefined
       const { session, workspace, expires, issued, user: owner, provider: origin } = claims.data
+      if (!kinds.includes(claims.data.kind)) return undefined
       const isNow = nowMs < expires && expires - issued <= lifeMs
       return isNow && owner === user && origin === provider && workspaceOf(session) === workspace
         ? session

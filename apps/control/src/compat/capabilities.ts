@@ -28,6 +28,11 @@ export function modeOf({ workspaceMode: mode }: Pick<Config, 'workspaceMode'>): 
   return mode === 'local' ? 'local' : 'sandbox'
 }
 
+/** True where Claude Code runs with the login of the sandbox's own machine, so that the server needs no key. */
+export function hasOwnClaude({ provider }: Pick<Config, 'provider'>): boolean {
+  return provider === 'sprites'
+}
+
 function featuresOf(mode: Mode, hasClaude: boolean): z.infer<typeof workspaceFeatures> {
   return {
     files: true,

@@ -18,6 +18,8 @@ import type { StreamOptions } from '../run/record.ts'
 import type { RunView } from '../run/view.ts'
 import { CALL_HEADER, type SandboxCall } from '../sandbox/call.ts'
 import { noSuchSession } from '../sandbox/not-found.ts'
+import { hasOwnClaude } from './capabilities.ts'
+import { openClaudeExec } from './claude-exec.ts'
 import { CLAUDE_STREAM_PATH, type ClaudeQuery, parseClaudeQuery } from './claude-query.ts'
 
 /** Task of the run in lists. */
@@ -27,7 +29,7 @@ const MAX_END_MS = 30_000
 const POLL_MS = 250
 
 export interface ClaudeStreamDependencies extends AttachDependencies {
-  readonly config: Pick<Config, 'runs' | 'conversations'>
+  readonly config: Pick<Config, 'runs' | 'conversations' | 'provider'>
   readonly ceilings: Ceilings
   readonly grants: Pick<GatewayGrants, 'check'>
   readonly nowMs: () => number
@@ -69,7 +71,7 @@ class ClaudeSessions {
   async open(query: ClaudeQuery, call: SandboxCall, ticket: TicketBinding | undefined): Promise<Session> {
     const { session, alias, select } = query
     if (session !== undefined) {
-      const run = await this.#deps.sessionNames.resolve(session, call.identity)
+      const run = await this.#deps.sessionNames.resolve(session, call.identity, ['claude'])
       const sandbox = sandboxIdOfRun(run)
       if (sandbox === undefined) throw noSuchSession()
       await this.#deps.lookup.ofRun(run)
@@ -212,13 +214,13 @@ function toMissingSession(caught: unknown): unknown {
   return isMissing ? noSuchSession() : caught
 }
 
-/** `/ws/claude-stream`: Claude Code over the compat API's JSON messages, which sandboxd translates. */
+/** `/ws/claude-stream`: Claude Code over the compat API's JSON messages, which sandboxd translates, or control where the provider runs it. */
 export function addClaudeStreamRoute(app: App, guardOf: GuardOf, deps: ClaudeStreamDependencies): void {
   const sessions = new ClaudeSessions(deps)
 
   const connect = async ({ run, isResumed, isJoin }: Session, call: SandboxCall): Promise<Response> => {
     const { lookup, sessionNames, log, metrics } = deps
-    const { token } = await sessionNames.tokenOf({ id: run, mode: 'chat' }, call.identity)
+    const { token } = await sessionNames.tokenOf({ id: run, mode: 'claude' }, call.identity)
     const streamCall: RunStreamCall = {
       ...call,
       what: 'claude',
@@ -235,6 +237,18 @@ export function addClaudeStreamRoute(app: App, guardOf: GuardOf, deps: ClaudeStr
     log.info('claude_stream', { request_id: call.requestId, run, code: error?.code ?? 'ok' })
     if (error !== undefined) throw error
     return new Response(null, { status: 101, webSocket: response.webSocket })
+  }
+
+  const openRun = async (
+    query: ClaudeQuery,
+    call: SandboxCall,
+    ticket: TicketBinding | undefined,
+  ): Promise<Response> => {
+    const session = await sessions.open(query, call, ticket)
+    return connect(session, call).catch(async (caught: unknown) => {
+      if (!session.isJoin || SandwireError.from(caught).code !== 'run_ended') throw caught
+      return connect(await sessions.restart(session, query, call), call)
+    })
   }
 
   app.openapi(
@@ -265,11 +279,9 @@ export function addClaudeStreamRoute(app: App, guardOf: GuardOf, deps: ClaudeStr
       if (isUpgrade) await deps.limits.admit(call)
       if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
       try {
-        const session = await sessions.open(query, call, ticket)
-        const opened = await connect(session, call).catch(async (caught: unknown) => {
-          if (!session.isJoin || SandwireError.from(caught).code !== 'run_ended') throw caught
-          return connect(await sessions.restart(session, query, call), call)
-        })
+        const opened = hasOwnClaude(deps.config)
+          ? await openClaudeExec(query, call, ticket, deps)
+          : await openRun(query, call, ticket)
         if (offers.length > 0) opened.headers.set('sec-websocket-protocol', COMPAT_SUBPROTOCOL)
         return opened
       } catch (caught) {

@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { ptySelectionSchema } from './pty-sessions.ts'
+import { claudeSelectionSchema, ptySelectionSchema } from './compat-sessions.ts'
 
-/** What sandboxd translates for a client that speaks neither dialect of our own. */
+/** A client that speaks neither dialect of our own. sandboxd translates for it, or a provider that runs the session itself. */
 export const compatCallSchema = z.discriminatedUnion('kind', [
   ptySelectionSchema,
+  claudeSelectionSchema,
   /** `/terminal/:session` without a subprotocol: terminal text both ways. */
   z.object({
     kind: z.literal('text'),

@@ -35,9 +35,17 @@ export function findStartRefusal(
   call: Pick<SandboxCall, 'scopes'>,
   commands: CommandPolicy,
 ): SandwireError | undefined {
-  if (filled !== undefined) return undefined
+  return filled === undefined ? findRefusal(undefined, call, commands) : undefined
+}
+
+/** Why the caller may not start this command, if so; undefined is the shell. */
+export function findRefusal(
+  cmd: string | undefined,
+  call: Pick<SandboxCall, 'scopes'>,
+  commands: CommandPolicy,
+): SandwireError | undefined {
   try {
-    commands.checkFree(call, undefined)
+    commands.checkFree(call, cmd)
     return undefined
   } catch (caught) {
     return SandwireError.from(caught)

@@ -2,18 +2,16 @@ import { z } from '@hono/zod-openapi'
 import { COMPAT_SUBPROTOCOL } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import type { TicketBinding } from '../auth/identity.ts'
-import type { FilledTemplate } from '../commands/command-policy.ts'
 import { checkHandshake, offeredSubprotocols } from '../http/upgrade.ts'
-import { type AttachDependencies, joinSession, startSession } from '../routes/attach.ts'
-import { parseAttachRequest } from '../routes/attach-query.ts'
+import type { AttachDependencies } from '../routes/attach.ts'
 import { type App, callOf, identityOf } from '../routes/context.ts'
 import { endpoint, type GuardOf } from '../routes/endpoint.ts'
-import type { SessionSettings } from '../session-settings.ts'
 import type { AttachCall, SandboxCall } from '../sandbox/call.ts'
 import { noSuchSession } from '../sandbox/not-found.ts'
+import type { Selection } from './compat-sessions.ts'
+import { openSession, selectionOf, toAttachCall } from './open-session.ts'
 import { fillProvider, findStartRefusal } from './pty-providers.ts'
 import { parsePtyQuery, type PtyQuery } from './pty-query.ts'
-import type { PtySelection } from './pty-sessions.ts'
 
 /** For the OpenAPI document only; `parsePtyQuery` decodes the query. */
 const described = (description: string) => z.unknown().optional().openapi({ type: 'string', description })
@@ -35,66 +33,19 @@ function checkOffers(offers: readonly string[]): void {
   )
 }
 
-/** The attach query that starts a terminal. The client controls nothing in it: the command is a template's or the shell. */
-function startQuery(filled: FilledTemplate | undefined, settings: SessionSettings): string {
-  const query = new URLSearchParams({
-    createId: crypto.randomUUID().replaceAll('-', ''),
-    keep: String(settings.ptyReattachSeconds),
-  })
-  if (filled !== undefined) {
-    query.append('cmd', filled.cmd)
-    for (const arg of filled.args) query.append('arg', arg)
-    if (filled.cwd !== undefined) query.append('cwd', filled.cwd)
-  }
-  return parseAttachRequest(query, 'v1', settings).query
-}
-
-type PtyCall = AttachCall & { readonly compat: PtySelection }
-
-function toAttachCall(
-  { provider, select, alias }: PtyQuery,
+function callOfTerminal(
+  query: PtyQuery,
   call: SandboxCall,
   ticket: TicketBinding | undefined,
   { commands, sessionSettings }: AttachDependencies,
-): PtyCall {
-  const filled = fillProvider(provider, commands)
+): AttachCall & { readonly compat: Selection } {
+  const filled = fillProvider(query.provider, commands)
   const refusal = findStartRefusal(filled, call, commands)
+  const compat = { kind: 'pty', ...selectionOf(query, sessionSettings, refusal) } as const
   return {
-    ...call,
-    dialect: 'v1',
-    isIdempotent: true,
-    query: startQuery(filled, sessionSettings),
-    ...(ticket === undefined ? {} : { maxRole: ticket.role }),
+    ...toAttachCall(call, compat, filled, ticket, sessionSettings),
     ...(filled === undefined ? {} : { template: filled.template, env: filled.env }),
-    compat: {
-      kind: 'pty',
-      select,
-      heartbeatSeconds: sessionSettings.ptyHeartbeatSeconds,
-      ...(alias === undefined ? {} : { alias }),
-      ...(refusal === undefined ? {} : { startRefusal: { code: refusal.code, message: refusal.message } }),
-    },
   }
-}
-
-/** Opens the requested terminal in the named sandbox or the default one. */
-async function openPty(
-  query: PtyQuery,
-  call: PtyCall,
-  ticket: TicketBinding | undefined,
-  deps: AttachDependencies,
-): Promise<Response> {
-  const { session, sandbox, select, alias } = query
-  const { startRefusal } = call.compat
-  if (session !== undefined) {
-    const id = await deps.sessionNames.resolve(session, call.identity)
-    const target = { kind: 'join' as const, session: id, ...(sandbox === undefined ? {} : { sandbox }) }
-    return joinSession(target, call, ticket, deps)
-  }
-  if (select === 'resume' && alias === undefined) throw noSuchSession()
-  // An alias may name an existing session, which only the sandbox's object knows.
-  const isStart = alias === undefined || select === 'new'
-  if (isStart && startRefusal !== undefined) throw new SandwireError(startRefusal.code, startRefusal.message)
-  return startSession({ kind: 'start', sandbox, mayCreate: select !== 'resume' }, call, ticket, deps)
 }
 
 /** For a client that resumes a session, a missing or stopped sandbox means that the session does not exist. */
@@ -127,10 +78,10 @@ export function addPtyRoute(app: App, guardOf: GuardOf, deps: AttachDependencies
       const caller = callOf(context)
       if (isUpgrade) await deps.limits.admit(caller)
       const { ticket } = identityOf(context)
-      const call = toAttachCall(query, caller, ticket, deps)
+      const call = callOfTerminal(query, caller, ticket, deps)
       if (!isUpgrade) throw new SandwireError('upgrade_required', 'Cannot attach without a WebSocket upgrade')
       try {
-        const opened = await openPty(query, call, ticket, deps)
+        const opened = await openSession(query, ['pipe', 'pty'], call, ticket, deps)
         if (offers.length > 0) opened.headers.set('sec-websocket-protocol', COMPAT_SUBPROTOCOL)
         return opened
       } catch (caught) {

@@ -12,12 +12,19 @@ import type { SandboxCall } from '../sandbox/call.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import type { SessionFacts } from '../sandbox/session-view.ts'
-import { capabilities, describeCapabilities, modeOf, workspaceMode, WORKSPACE_ROOT } from './capabilities.ts'
+import {
+  capabilities,
+  describeCapabilities,
+  hasOwnClaude,
+  modeOf,
+  workspaceMode,
+  WORKSPACE_ROOT,
+} from './capabilities.ts'
 import { listProviders } from './pty-providers.ts'
 
 export interface CompatDependencies {
   readonly lookup: SandboxLookup
-  readonly config: Pick<Config, 'workspaceMode' | 'defaultName' | 'runs'>
+  readonly config: Pick<Config, 'workspaceMode' | 'defaultName' | 'runs' | 'provider'>
   readonly grants: Pick<GatewayGrants, 'check'>
   readonly commands: CommandPolicy
   readonly mintId: () => string
@@ -125,11 +132,11 @@ export function addCompatRoutes(
       responses: { 200: json(capabilities, 'Features of this server'), ...errorResponse },
     }),
     async (context) => {
-      const hasClaude = await grants.check({ provider: providerOf(config.runs, CLAUDE) }).then(
+      const hasKey = await grants.check({ provider: providerOf(config.runs, CLAUDE) }).then(
         () => true,
         () => false,
       )
-      return context.json(describeCapabilities(config, hasClaude), 200)
+      return context.json(describeCapabilities(config, hasKey || hasOwnClaude(config)), 200)
     },
   )
 

@@ -27,7 +27,7 @@ export function measureProvider(
     survives: provider.survives,
     deliversStopReason: provider.deliversStopReason,
     ...(provider.checkpoints !== undefined && { checkpoints: provider.checkpoints }),
-    ...(provider.terminals !== undefined && { terminals: provider.terminals }),
+    ...(provider.execSessions !== undefined && { execSessions: provider.execSessions }),
     start: (...args) => measured('start', () => provider.start(...args)),
     status: (...args) => measured('status', () => provider.status(...args)),
     stop: (...args) => measured('stop', () => provider.stop(...args)),

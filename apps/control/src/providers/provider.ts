@@ -1,3 +1,4 @@
+import type { ClaudeStreamOptions } from '@sandwire/agent'
 import type { HostHealth, SandboxStatus, StartSpec } from '@sandwire/internal-api'
 import type { Role, StopReason } from '@sandwire/protocol'
 import type { Selector } from '../sandbox/revocation.ts'
@@ -41,12 +42,16 @@ export interface ProviderCheckpoints {
   restore(id: string, number: number): Promise<void>
 }
 
-/** A terminal to start. */
-export interface TerminalStart {
-  /** Command template; absent: the shell. */
+/** Kinds of sessions that a provider runs itself: terminals of `/ws/pty`, and Claude Code for `/ws/claude-stream`. */
+export type SessionKind = 'pty' | 'claude'
+
+/** A session to start. Its command is the server's: the shell, a template, or Claude Code with these options. */
+export interface SessionStart {
+  /** Command template of a terminal; absent: the shell. */
   readonly template?: string
   readonly cmd?: string
   readonly args: readonly string[]
+  readonly claude?: ClaudeStreamOptions
   /** Folder below the workspace. */
   readonly cwd?: string
   readonly env: Readonly<Record<string, string>>
@@ -57,11 +62,13 @@ export interface TerminalStart {
   readonly idleSeconds: number
 }
 
-/** A client of `/ws/pty` that was authorized. */
-export interface TerminalRequest {
+/** An authorized client of `/ws/pty` or `/ws/claude-stream`. */
+export interface SessionRequest {
   readonly session: string
-  /** Absent: the terminal exists. */
-  readonly start?: TerminalStart
+  /** A session of another kind does not exist for it. */
+  readonly kind: SessionKind
+  /** Absent: the session exists. */
+  readonly start?: SessionStart
   /** The session's name for the client. */
   readonly name: string
   readonly userName: string
@@ -73,17 +80,17 @@ export interface TerminalRequest {
   readonly requestId: string
 }
 
-/** Terminals that a provider runs itself; used for the compat API instead of those of sandboxd. */
-export interface ProviderTerminals {
+/** Sessions that a provider runs itself; used for the compat API instead of those of sandboxd. */
+export interface ProviderSessions {
   has(session: string): boolean
-  /** Starts or joins a terminal; returns the response that opens the client's WebSocket. Throws `session_not_found`. */
-  open(request: TerminalRequest): Promise<Response>
+  /** Starts or joins a session; returns the response that opens the client's WebSocket. Throws `session_not_found`. */
+  open(request: SessionRequest): Promise<Response>
   list(): readonly SessionFacts[]
   /** Ends its process. Ending nothing is not an error. */
   end(session: string): Promise<void>
   /** Closes the connections that match every given field. */
   disconnect(selector: Selector): void
-  /** Ends terminals whose time is over. */
+  /** Ends sessions whose time is over. */
   collect(): Promise<void>
   /** When `collect` must be called; undefined: never. */
   nextMs(): number | undefined
@@ -98,7 +105,7 @@ export interface Provider {
   /** `stop` passes its reason on to sandboxd. */
   readonly deliversStopReason: boolean
   readonly checkpoints?: ProviderCheckpoints
-  readonly terminals?: ProviderTerminals
+  readonly execSessions?: ProviderSessions
   /** Starts the sandbox unless it runs; concurrent calls share one start. */
   start(spec: StartSpec, requestId: string): Promise<SandboxStatus>
   status(id: string, requestId: string): Promise<SandboxStatus>

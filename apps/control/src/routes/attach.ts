@@ -159,7 +159,7 @@ async function resolveQuery(
   const [session, ...more] = query.getAll('session')
   if (session === undefined || more.length > 0) return { query }
   const resolved = new URLSearchParams(query)
-  resolved.set('session', await sessionNames.resolve(session, call.identity))
+  resolved.set('session', await sessionNames.resolve(session, call.identity, ['pipe', 'pty']))
   return { query: resolved }
 }
 

@@ -48,7 +48,7 @@ export interface AlarmDependencies {
   readonly holders: Pick<HolderIndex, 'deliver'>
   readonly lifecycle: Pick<SandboxLifecycle, 'poll'>
   readonly recheck: Pick<RecheckAuthorization, 'onAlarm'>
-  readonly provider: Pick<Provider, 'terminals'>
+  readonly provider: Pick<Provider, 'execSessions'>
   /** Deletes stored files that nothing needs, when that is due. */
   readonly collectGarbage: () => Promise<void>
   /** Sets the alarm for what is pending beside the lifecycle. */
@@ -72,9 +72,9 @@ export async function onAlarm(deps: AlarmDependencies): Promise<void> {
   const polls = isStopped ? [] : [() => lifecycle.poll(mintRequestId()), () => recheck.onAlarm()]
   const failures: unknown[] = []
   // The fired alarm is gone, and a step may set the next one for much later: a crash before the end must not delay what is pending.
-  const collectTerminals = async (): Promise<void> => provider.terminals?.collect()
+  const collectExecSessions = async (): Promise<void> => provider.execSessions?.collect()
   const deliveries = [() => audit.deliver(), () => holders.deliver()]
-  for (const step of [rearm, ...deliveries, ...polls, collectTerminals, collectGarbage, rearm])
+  for (const step of [rearm, ...deliveries, ...polls, collectExecSessions, collectGarbage, rearm])
     await step().catch((error: unknown) => void failures.push(error))
   if (failures.length > 0) throw failures[0]
 }

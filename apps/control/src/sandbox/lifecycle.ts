@@ -256,7 +256,7 @@ export class SandboxLifecycle {
     })
     const own = decodeActivity(response, id, nowMs())
     if (own === undefined) throw invalidResponse()
-    const sessions = [...own, ...(provider.terminals?.list() ?? [])]
+    const sessions = [...own, ...(provider.execSessions?.list() ?? [])]
     for (const session of sessions) store.touch(lastActivityOf(session))
     const alive = new Set(sessions.map((session) => session.id))
     for (const session of sessionPins(store.pins())) if (!alive.has(session)) store.removePin(session)

@@ -385,9 +385,9 @@ export class SandboxObject extends DurableObject<Env> {
     const attach = async (resolved: AttachCall): Promise<Response> =>
       unwrap(await this.#joinOrStart(resolved))
     const outcome =
-      compat?.kind !== 'pty'
+      compat === undefined || compat.kind === 'text'
         ? await this.#joinOrStart(call)
-        : await this.#run(({ ptySessions }) => ptySessions.open(call, compat, attach))
+        : await this.#run(({ compatSessions }) => compatSessions.open(call, compat, attach))
     return outcome.ok ? outcome.value : respondError(errorOf(outcome), call.requestId, auditedHeader(outcome))
   }
 
@@ -400,7 +400,7 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#audited(
       call,
       attachEvent(call),
-      ({ sessions, lifecycle, provider: { terminals }, revocation, recheck }, recordDone) =>
+      ({ sessions, lifecycle, provider: { execSessions }, revocation, recheck }, recordDone) =>
         sessions.reach(call, options, async ({ address }, sandboxd, caller) => {
           // Joining is not activity: a forgotten tab that reconnects would keep the sandbox running.
           if (options.mayStart) {
@@ -408,7 +408,7 @@ export class SandboxObject extends DurableObject<Env> {
             this.#store.touch(Date.now())
           }
           const connection = await recheck.prepare(call, caller.grant)
-          const target = { address, sandboxd, terminals, lifecycle }
+          const target = { address, sandboxd, execSessions, lifecycle }
           const opened = await openConnection(this.env, target, caller, call)
           try {
             recheck.add(connection)

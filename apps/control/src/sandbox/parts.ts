@@ -1,7 +1,7 @@
 import { withTimeout } from '@sandwire/async'
 import { SandwireError } from '@sandwire/protocol'
 import { MAX_DESTROYED_LOG_BYTES } from '../account/destroyed-logs.ts'
-import { PtySessions } from '../compat/pty-sessions.ts'
+import { CompatSessions } from '../compat/compat-sessions.ts'
 import type { Env } from '../env.ts'
 import { unwrap } from '../outcome.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -43,7 +43,7 @@ export interface SandboxParts {
   readonly holders: HolderIndex
   readonly provider: Provider
   /** Finds or starts the sessions of compat clients. */
-  readonly ptySessions: PtySessions
+  readonly compatSessions: CompatSessions
   readonly workspace: WorkspaceProxy
   readonly files: FileVersions
   /** Reads which versions the account keeps. */
@@ -171,7 +171,7 @@ export async function openParts(
       audit.nextMs(),
       holders.nextMs(),
       garbage.nextMs(),
-      provider.terminals?.nextMs(),
+      provider.execSessions?.nextMs(),
     ].filter((time) => time !== undefined)
     return times.length === 0 ? undefined : Math.min(...times)
   }
@@ -321,7 +321,7 @@ export async function openParts(
   const sessions = new SandboxSessions({
     lifecycle,
     store,
-    terminals: provider.terminals,
+    execSessions: provider.execSessions,
     sandboxd,
     budget,
     timeouts: config.sessions,
@@ -351,7 +351,7 @@ export async function openParts(
     random: () => Math.random(),
     hold,
   })
-  const ptySessions = new PtySessions({
+  const compatSessions = new CompatSessions({
     aliases: store.aliases,
     names: new SessionNames(sessionTokens, nowMs),
     mintAlias: mintId,
@@ -386,7 +386,7 @@ export async function openParts(
     audit,
     holders,
     provider,
-    ptySessions,
+    compatSessions,
     workspace,
     files,
     refreshRetention,

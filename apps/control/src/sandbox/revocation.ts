@@ -66,7 +66,7 @@ export type RevocationEvent =
 
 export interface RevocationDependencies {
   readonly store: SandboxStore
-  readonly provider: Pick<Provider, 'disconnectAll' | 'terminals'>
+  readonly provider: Pick<Provider, 'disconnectAll' | 'execSessions'>
   readonly sandboxd: (sandbox: string) => SandboxdClient
   readonly nowMs: () => number
   readonly sleep: (ms: number) => Promise<void>
@@ -117,7 +117,7 @@ export class Revocation {
   #begin(selector: Selector): { readonly stored?: Promise<void>; readonly attempted?: Promise<unknown> } {
     const { store, provider, requests, nowMs, wakeBy } = this.#deps
     requests.revoke(selector)
-    provider.terminals?.disconnect(selector)
+    provider.execSessions?.disconnect(selector)
     const state = store.read()?.state
     // A sandbox that is not running has no connections; an attach in progress is rechecked by `recheckAttach`.
     if (state === undefined || state.kind === 'stopped' || state.kind === 'failed') return {}

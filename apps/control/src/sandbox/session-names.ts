@@ -1,6 +1,6 @@
 import { sandboxIdOf } from '@sandwire/internal-api'
 import type { Dialect } from '@sandwire/protocol'
-import { isSessionToken, SESSION_KINDS, type SessionTokens } from '../auth/session-token.ts'
+import { isSessionToken, SESSION_KINDS, type SessionKind, type SessionTokens } from '../auth/session-token.ts'
 import { noSuchSession } from './not-found.ts'
 
 /** Headers of sandboxd's 101 response with the session of the connection. */
@@ -19,17 +19,17 @@ export class SessionNames {
     this.#nowMs = nowMs
   }
 
-  /** The session id for an id or a token. Expired tokens and those of other users are `session_not_found`. */
-  async resolve(text: string, user: string): Promise<string> {
+  /** The session id for an id or a token. Expired tokens, and those of other users and kinds, are `session_not_found`. */
+  async resolve(text: string, user: string, kinds?: readonly SessionKind[]): Promise<string> {
     if (!isSessionToken(text)) return text
-    const session = await this.#tokens?.read(text, user, this.#nowMs())
+    const session = await this.#tokens?.read(text, user, this.#nowMs(), kinds)
     if (session === undefined) throw noSuchSession()
     return session
   }
 
   /** A new token of a session, as a field of a response. */
   async tokenOf(
-    { id, mode }: { readonly id: string; readonly mode: (typeof SESSION_KINDS)[number] },
+    { id, mode }: { readonly id: string; readonly mode: SessionKind },
     user: string,
   ): Promise<{ readonly token?: string }> {
     const binding = { session: id, kind: mode, user }
@@ -50,7 +50,7 @@ export class SessionNames {
     // Only v1 clients can join a session.
     if (dialect === 'plain') return headers
     // A sandbox may name its own sessions only.
-    if (kind === undefined || kind === 'chat' || sandboxIdOf(session) !== sandbox) return headers
+    if (kind === undefined || kind === 'claude' || sandboxIdOf(session) !== sandbox) return headers
     const { token } = await this.tokenOf({ id: session, mode: kind }, identity)
     if (token !== undefined) headers.set(TOKEN_HEADER, token)
     return headers

@@ -2,7 +2,7 @@ import { SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { limitTimeouts, type SessionTimeouts } from '../session-settings.ts'
 import { readBoundedBytes } from '../http/read-bounded.ts'
-import type { ProviderTerminals } from '../providers/provider.ts'
+import type { ProviderSessions } from '../providers/provider.ts'
 import { type Access, type Need, NEEDS } from './access.ts'
 import type { AttachCall, SandboxCall } from './call.ts'
 import type { Running, SandboxLifecycle } from './lifecycle.ts'
@@ -72,8 +72,8 @@ export interface ExecResult {
 export interface SessionsDependencies {
   readonly lifecycle: SandboxLifecycle
   readonly store: SandboxStore
-  /** Terminals that the provider runs. */
-  readonly terminals?: ProviderTerminals | undefined
+  /** Sessions that the provider runs. */
+  readonly execSessions?: ProviderSessions | undefined
   readonly sandboxd: (sandbox: string) => SandboxdClient
   /** Limits the output sent to each account. */
   readonly budget: OutputBudget
@@ -212,8 +212,8 @@ export class SandboxSessions {
   }
 
   async show(call: SandboxCall, session: string): Promise<SessionFacts> {
-    const terminal = this.#terminal(call, 'watch', session)
-    if (terminal !== undefined) return terminal
+    const found = this.#ofProvider(call, 'watch', session)
+    if (found !== undefined) return found
     return this.#existing(call, { need: 'watch', session }, async (running, sandboxd, caller) =>
       this.#decode(
         await sandboxd.request(running.address, caller, { method: 'GET', path: `/sessions/${session}` }),
@@ -222,10 +222,10 @@ export class SandboxSessions {
   }
 
   async end(call: SandboxCall, session: string): Promise<SessionFacts> {
-    const terminal = this.#terminal(call, 'work', session)
-    if (terminal !== undefined) {
-      await this.#deps.terminals?.end(session)
-      return { ...terminal, state: 'gone' }
+    const found = this.#ofProvider(call, 'work', session)
+    if (found !== undefined) {
+      await this.#deps.execSessions?.end(session)
+      return { ...found, state: 'gone' }
     }
     return this.#existing(call, { need: 'work', session }, async (running, sandboxd, caller) =>
       this.#decode(
@@ -300,10 +300,10 @@ export class SandboxSessions {
     await sandboxd(lifecycle.id).request(address, controlItself(requestId), { method: 'DELETE', path })
   }
 
-  /** A terminal that the provider runs. */
-  #terminal(call: SandboxCall, need: Need, session: string): SessionFacts | undefined {
-    const { lifecycle, terminals } = this.#deps
-    const found = terminals?.list().find(({ id }) => id === session)
+  /** A session that the provider runs. */
+  #ofProvider(call: SandboxCall, need: Need, session: string): SessionFacts | undefined {
+    const { lifecycle, execSessions } = this.#deps
+    const found = execSessions?.list().find(({ id }) => id === session)
     if (found !== undefined) lifecycle.authorize(call, need, session)
     return found
   }

@@ -386,7 +386,7 @@ export class SandboxStore {
   /** Connections that sandboxd must close. */
   readonly disconnectOutbox: Outbox
   readonly container: ContainerStore
-  /** Terminals that the provider runs. */
+  /** Sessions that the provider runs. */
   readonly execs: ExecStore
   /** Saved versions of its files. */
   readonly versions: VersionStore

@@ -7,7 +7,7 @@ import { CONTAINER_SCHEMA, ContainerStore } from '../../src/providers/container/
 import { SpritesApi } from '../../src/providers/sprites/api.ts'
 import type { ByteDuplex } from '../../src/providers/sprites/byte-duplex.ts'
 import { ExecStore } from '../../src/providers/sprites/exec-store.ts'
-import type { ClientHandlers } from '../../src/providers/sprites/terminals.ts'
+import type { ClientHandlers } from '../../src/providers/sprites/exec-sessions.ts'
 import { SpritesProvider, type SpritesProviderDependencies } from '../../src/providers/sprites/sprites.ts'
 import { sqlOf } from './bun-sql.ts'
 
@@ -173,6 +173,7 @@ export async function openSpritesProvider(
       hold: (work) => void work.catch(() => undefined),
       wakeBy: (atMs) => void wakes.push(atMs),
       yieldTurn: () => Bun.sleep(0),
+      mintId: () => crypto.randomUUID(),
       acceptClient: (handlers) => {
         const client = new FakeClient(handlers)
         clients.push(client)

@@ -1,21 +1,25 @@
-import { type CompatClose, compatClose, encodeCompatMessage } from '@sandwire/internal-api'
+import { encodeCompatMessage } from '@sandwire/internal-api'
 import { limits, type SandwireError, TokenBucket } from '@sandwire/protocol'
+import type { ExecCodec, ExecEffect } from './exec-codec.ts'
 import type { ExecConnection, ExecEvent } from './exec-connection.ts'
 import { InputQueue } from './input-queue.ts'
 import { MAX_UNACKNOWLEDGED_BYTES, type RelayedSocket } from './relay.ts'
-import type { TerminalCodec, TerminalEffect } from './terminal-codec.ts'
 
 /** Input of one client that may wait for the sprite. */
 const QUEUE_LIMITS = { maxBytes: 4 * 1024 * 1024, maxMessages: 4_096 }
-/** The replay of earlier output begins within this time, where the API did not say whether there is any. */
+/** Earlier output comes within this time, where it is not known whether there is any. */
 const REPLAY_MS = 200
-/** Output that one terminal passes on before the other terminals of the sandbox have a turn. */
+/** All earlier output has come after this time. */
+const MAX_REPLAY_MS = 5_000
+/** Until a process that must answer first has done so. */
+const START_MS = 60_000
+/** Output that one session passes on before the other sessions of the sandbox have a turn. */
 const TURN_BYTES = 256 * 1024
 
 /** The connection to the process. */
-export type TerminalExec = Pick<ExecConnection, 'info' | 'read' | 'readWithin' | 'write' | 'resize' | 'close'>
+export type BridgedExec = Pick<ExecConnection, 'read' | 'readWithin' | 'write' | 'resize' | 'close'>
 
-export interface TerminalBridgeDependencies {
+export interface ExecBridgeDependencies {
   readonly nowMs: () => number
   /** Calls repeatedly; returns what stops it. */
   readonly every: (ms: number, run: () => void) => () => void
@@ -25,18 +29,22 @@ export interface TerminalBridgeDependencies {
   /** Input or output was passed on. */
   readonly onActivity: (kind: 'input' | 'output', bytes: number) => void
   readonly onExit: () => void
+  /** The process is of no use to any client. */
+  readonly onRefuse: () => void
+  /** Sends a text to the other clients of the session. */
+  readonly toOthers: (text: string) => void
   /** The connection of the client has ended, with this code. Called once. */
   readonly onEnd: (code: number) => void
 }
 
 const PONG = encodeCompatMessage({ type: 'pong' })
 
-/** Carries one client's connection to a terminal of the exec API. */
-export class TerminalBridge {
+/** Carries one client's connection to a process of the exec API. */
+export class ExecBridge {
   readonly #client: RelayedSocket
-  readonly #exec: TerminalExec
-  readonly #codec: TerminalCodec
-  readonly #deps: TerminalBridgeDependencies
+  readonly #exec: BridgedExec
+  readonly #codec: ExecCodec
+  readonly #deps: ExecBridgeDependencies
   readonly #queue = new InputQueue(QUEUE_LIMITS)
   readonly #messages: TokenBucket
   readonly #stopHeartbeat: () => void
@@ -45,12 +53,7 @@ export class TerminalBridge {
   #isWriting = false
   #isEnded = false
 
-  constructor(
-    client: RelayedSocket,
-    exec: TerminalExec,
-    codec: TerminalCodec,
-    deps: TerminalBridgeDependencies,
-  ) {
+  constructor(client: RelayedSocket, exec: BridgedExec, codec: ExecCodec, deps: ExecBridgeDependencies) {
     this.#client = client
     this.#exec = exec
     this.#codec = codec
@@ -60,11 +63,12 @@ export class TerminalBridge {
     this.#stopHeartbeat = deps.every(deps.heartbeatMs, () => this.#send(PONG))
   }
 
-  /** Passes on the terminal's output until it exits or either side ends. `isNew`: it has no earlier output. */
-  async run(isNew: boolean): Promise<void> {
+  /** Passes on the process's output until it exits or either side ends. */
+  async run(): Promise<void> {
+    const stopWaiting = this.#codec.isStarted ? undefined : this.#awaitStart()
     try {
-      this.#perform([this.#codec.greeting()])
-      if (!isNew && this.#exec.info.historyBytes !== 0) await this.#replay()
+      this.#perform(this.#codec.greeting())
+      await this.#replay()
       while (!this.#isEnded && !this.#codec.hasExited) {
         const event = await this.#exec.read()
         if (event === undefined) break
@@ -74,9 +78,10 @@ export class TerminalBridge {
     } catch {
       // The connection to the sprite broke.
     }
-    // The connection of the client stays open after an exit, because front ends reconnect after a close.
+    stopWaiting?.()
+    // The connection of a terminal's client stays open after an exit, because front ends reconnect after a close.
     if (this.#codec.hasExited) this.#exec.close()
-    else this.#endWith('sandbox_unreachable', 'The connection to the terminal was lost: connect again')
+    else this.#endWith('sandbox_unreachable', 'The connection to the process was lost: connect again')
   }
 
   /** A message of the client. */
@@ -87,33 +92,64 @@ export class TerminalBridge {
     this.#perform(this.#codec.fromClient(message))
   }
 
-  /** The client closed its side: the terminal continues without it. */
+  /** The client closed its side: the process continues without it. */
   clientClosed(code: number): void {
     this.#finish(code)
   }
 
-  /** Closes the client's connection for an error. */
-  end(error: Pick<SandwireError, 'code' | 'message'>): void {
-    this.#close(compatClose(error))
+  /** A text that another client's message led to. */
+  notify(text: string): void {
+    this.#send(text)
   }
 
+  /** Closes the client's connection for an error. */
+  end({ code, message }: Pick<SandwireError, 'code' | 'message'>): void {
+    const { last, ...close } = this.#codec.closeOf({ code, message })
+    if (this.#isEnded) return
+    this.#send(last)
+    this.#close(close)
+  }
+
+  /** Earlier output, which is no activity. */
   async #replay(): Promise<void> {
-    const event = await this.#exec.readWithin(REPLAY_MS)
-    if (event === 'none') return
-    if (event?.kind === 'output') return this.#perform(this.#codec.history(event.bytes))
-    if (event !== undefined) this.#receive(event)
+    const untilMs = this.#deps.nowMs() + MAX_REPLAY_MS
+    const isOver = (): boolean => this.#isEnded || this.#codec.hasExited || this.#deps.nowMs() >= untilMs
+    while (!isOver()) {
+      const { replay } = this.#codec
+      if (replay === 'none') break
+      const event = await this.#exec.readWithin(replay === 'possible' ? REPLAY_MS : MAX_REPLAY_MS)
+      if (event === undefined || event === 'none') break
+      if (event.kind === 'output') this.#perform(this.#codec.output(event))
+      else this.#receive(event)
+    }
+    this.#perform(this.#codec.replayed())
+  }
+
+  /** A process that does not answer is of no use. Returns what stops waiting. */
+  #awaitStart(): () => void {
+    const stop = this.#deps.every(START_MS, () => {
+      stop()
+      if (!this.#codec.isStarted) this.#refuse('The program in the sprite does not respond')
+    })
+    return stop
+  }
+
+  #refuse(message: string): void {
+    this.#endWith('agent_not_configured', message)
+    this.#deps.onRefuse()
   }
 
   #receive(event: ExecEvent): void {
     if (event.kind === 'output') {
       this.#deps.onActivity('output', event.bytes.length)
       this.#turnBytes += event.bytes.length
-      this.#perform(this.#codec.output(event.bytes))
+      this.#perform(this.#codec.output(event))
       if (this.#sentBytes > MAX_UNACKNOWLEDGED_BYTES)
         this.#endWith('rate_limited', 'Much output was sent: connect again to continue')
-    } else if (event.kind === 'exit') {
-      this.#perform(this.#codec.exit(event.code))
+    } else if (event.kind === 'cut') this.#perform(this.#codec.cut())
+    else {
       this.#deps.onExit()
+      this.#perform(this.#codec.exit(event.code))
     }
   }
 
@@ -123,13 +159,26 @@ export class TerminalBridge {
     await this.#deps.yieldTurn()
   }
 
-  #perform(effects: readonly TerminalEffect[]): void {
-    for (const effect of effects) {
-      if (effect.do === 'toClient') this.#send(effect.text)
-      else if (!this.#queue.push(effect))
-        return this.#endWith('input_overflow', 'Cannot take more input: the terminal does not read it')
-    }
+  #perform(effects: readonly ExecEffect[]): void {
+    for (const effect of effects) this.#performOne(effect)
     if (!this.#queue.isEmpty && !this.#isWriting) void this.#write()
+  }
+
+  #performOne(effect: ExecEffect): void {
+    switch (effect.do) {
+      case 'toClient':
+        return this.#send(effect.text)
+      case 'toOthers':
+        return this.#deps.toOthers(effect.text)
+      case 'close':
+        return this.#close(effect)
+      case 'refuse':
+        return this.#refuse(effect.message)
+      case 'write':
+      case 'resize':
+        if (!this.#isEnded && !this.#queue.push(effect))
+          this.#endWith('input_overflow', 'Cannot take more input: the process does not read it')
+    }
   }
 
   async #write(): Promise<void> {
@@ -165,12 +214,11 @@ export class TerminalBridge {
   }
 
   #endWith(code: SandwireError['code'], message: string): void {
-    this.#close(compatClose({ code, message }))
+    this.end({ code, message })
   }
 
-  #close({ last, code, reason }: CompatClose): void {
+  #close({ code, reason }: { readonly code: number; readonly reason: string }): void {
     if (this.#isEnded) return
-    this.#send(encodeCompatMessage(last))
     try {
       this.#client.close(code, reason)
     } catch {

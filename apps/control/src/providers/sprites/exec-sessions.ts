@@ -1,23 +1,28 @@
+import { CLAUDE_STREAM_ENV, claudeStreamArguments } from '@sandwire/agent'
 import { sandboxIdOf } from '@sandwire/internal-api'
 import { type Role, SandwireError } from '@sandwire/protocol'
 import type { Log } from '../../log.ts'
 import { noSuchSession } from '../../sandbox/not-found.ts'
 import type { Selector } from '../../sandbox/revocation.ts'
 import type { SessionFacts } from '../../sandbox/session-view.ts'
-import type { ProviderTerminals, TerminalRequest, TerminalStart } from '../provider.ts'
-import { isUnreachable, problemOf, type RunningExec, type SpritesApi, type SpritesSettings } from './api.ts'
+import type { ProviderSessions, SessionKind, SessionRequest, SessionStart } from '../provider.ts'
+import { isUnreachable, problemOf, type SpritesApi, type SpritesSettings } from './api.ts'
 import { type ApiSocketDependencies, OPEN_MS, openApiSocket } from './api-socket.ts'
+import { ClaudeCodec } from './claude-codec.ts'
+import { ClaudeSession } from './claude-session.ts'
 import { SpritesError } from './errors.ts'
+import { ExecBridge } from './exec-bridge.ts'
+import type { ExecCodec } from './exec-codec.ts'
 import { ExecConnection } from './exec-connection.ts'
 import { formatExecQuery } from './exec-frames.ts'
+import { isMarkedOf, isOfSession, isSame, markOf } from './exec-marks.ts'
 import type { ExecStore, StoredExec } from './exec-store.ts'
-import { SHELL_PROFILE, SPRITE_PATH, WORKSPACE } from './layout.ts'
+import { CLAUDE_PROFILE, SHELL_PROFILE, SPRITE_PATH, WORKSPACE } from './layout.ts'
 import type { RelayedSocket } from './relay.ts'
-import { TerminalBridge } from './terminal-bridge.ts'
 import { TerminalCodec } from './terminal-codec.ts'
 
-/** Terminals of one sandbox. */
-const MAX_TERMINALS = 20
+/** Sessions of one sandbox. */
+const MAX_SESSIONS = 20
 /** Clients of all of them. */
 const MAX_ATTACHMENTS = 64
 /** Characters of the command and its environment, which are part of a URL. */
@@ -26,14 +31,9 @@ const MAX_QUERY_CHARS = 16_000
 const HANGUP_SECONDS = 5
 /** After ending terminals failed. */
 const RETRY_MS = 10_000
-/** The API reports creation times in seconds. */
-const CREATED_TOLERANCE_MS = 2_000
 /** Size of a terminal until its client sends one. */
 const COLS = 80
 const ROWS = 24
-
-/** Variable of a terminal's process that names its session; it is on the command line, which the API lists. */
-const MARKER = 'SANDWIRE_SESSION'
 
 /** What the client's side of a connection calls. */
 export interface ClientHandlers {
@@ -41,7 +41,7 @@ export interface ClientHandlers {
   readonly closed: (code: number, reason: string) => void
 }
 
-export interface TerminalsDependencies extends ApiSocketDependencies {
+export interface ExecSessionsDependencies extends ApiSocketDependencies {
   readonly settings: SpritesSettings
   readonly api: SpritesApi
   readonly store: ExecStore
@@ -58,19 +58,20 @@ export interface TerminalsDependencies extends ApiSocketDependencies {
   /** Has `collect` called at this time or sooner. */
   readonly wakeBy: (atMs: number) => void
   readonly yieldTurn: () => Promise<void>
+  readonly mintId: () => string
   /** Adds what closes a connection when all must close; returns what to call when it has ended. */
   readonly register: (close: () => void) => () => void
 }
 
 interface Attachment {
   readonly session: string
-  readonly authorization: TerminalRequest['authorization']
+  readonly authorization: SessionRequest['authorization']
   readonly userName: string
-  readonly bridge: TerminalBridge
+  readonly bridge: ExecBridge
 }
 
-/** What this instance has observed of a terminal. */
-interface TerminalActivity {
+/** What this instance has observed of a session. */
+interface SessionActivity {
   inputMs: number | null
   outputMs: number | null
   outputBytes: number
@@ -79,20 +80,21 @@ interface TerminalActivity {
 }
 
 /**
- * Terminals of the compat API in a sprite, as processes of its exec API. Each client has a connection of its own to the
+ * Terminals and agents of the compat API in a sprite, as processes of its exec API. Each client has a connection of its own to the
  * process, so that nothing is buffered here and the object may be evicted. A process outlives its clients by `keepSeconds`.
  */
-export class Terminals implements ProviderTerminals {
-  readonly #deps: TerminalsDependencies
+export class ExecSessions implements ProviderSessions {
+  readonly #deps: ExecSessionsDependencies
   readonly #attachments = new Set<Attachment>()
-  readonly #activity = new Map<string, TerminalActivity>()
+  readonly #activity = new Map<string, SessionActivity>()
+  readonly #claude = new Map<string, ClaudeSession>()
   /** Attaches in progress count as attachments. */
   #opening = 0
   #hasAdopted = false
   /** After a failure, `collect` is due again at this time. */
   #retryMs = 0
 
-  constructor(deps: TerminalsDependencies) {
+  constructor(deps: ExecSessionsDependencies) {
     this.#deps = deps
   }
 
@@ -100,7 +102,7 @@ export class Terminals implements ProviderTerminals {
     return this.#deps.store.find(session) !== undefined
   }
 
-  async open(request: TerminalRequest): Promise<Response> {
+  async open(request: SessionRequest): Promise<Response> {
     const { count } = this.#deps
     this.#adopt()
     const kind = request.start === undefined ? 'attach' : 'start'
@@ -137,6 +139,7 @@ export class Terminals implements ProviderTerminals {
   clear(): void {
     this.#deps.store.clear()
     this.#activity.clear()
+    this.#claude.clear()
   }
 
   disconnect({ identity, session, grant, login, endSessions }: Selector): void {
@@ -167,7 +170,7 @@ export class Terminals implements ProviderTerminals {
     return times.length === 0 ? undefined : Math.max(Math.min(...times), this.#retryMs)
   }
 
-  /** Ends the terminals whose time is over: without a client for too long, idle, or too old. */
+  /** Ends the sessions whose time is over: without a client for too long, idle, or too old. */
   async collect(): Promise<void> {
     const { store, nowMs } = this.#deps
     this.#adopt()
@@ -187,42 +190,46 @@ export class Terminals implements ProviderTerminals {
       if (detachedMs === undefined) store.setDetached(session, nowMs())
   }
 
-  async #open(request: TerminalRequest): Promise<Response> {
+  async #open(request: SessionRequest): Promise<Response> {
     const { store, hold, nowMs } = this.#deps
     const { session, start } = request
     const stored = store.find(session)
+    if (stored !== undefined && stored.kind !== request.kind) throw noSuchSession()
     const isNew = stored?.known === undefined
     const exec =
       stored?.known !== undefined
-        ? await this.#attach(session, stored.known, request.requestId)
+        ? await this.#attach(stored, stored.known, request.requestId)
         : await this.#start(request, start)
-    const bridge = this.#accept(request, exec)
+    const { bridge, response } = this.#accept(request, exec, isNew)
     store.setDetached(session, undefined)
     this.#activityOf(session).activeMs = nowMs()
-    hold(bridge.bridge.run(isNew))
-    return bridge.response
+    hold(bridge.run())
+    return response
   }
 
   #accept(
-    request: TerminalRequest,
+    request: SessionRequest,
     exec: ExecConnection,
-  ): { readonly bridge: TerminalBridge; readonly response: Response } {
-    const { acceptClient, nowMs, every, yieldTurn, store, register, count } = this.#deps
-    const { session, name, userName, authorization, heartbeatSeconds } = request
+    isNew: boolean,
+  ): { readonly bridge: ExecBridge; readonly response: Response } {
+    const { acceptClient, nowMs, every, yieldTurn, register, count, hold } = this.#deps
+    const { session, userName, authorization, heartbeatSeconds } = request
     const { socket, response } = acceptClient({
       message: (message) => bridge.receive(message),
       closed: (code) => bridge.clientClosed(code),
     })
-    const codec = new TerminalCodec(name, roleOf(request, store.find(session)))
-    const bridge: TerminalBridge = new TerminalBridge(socket, exec, codec, {
+    const codec = this.#codecOf(request, exec, isNew)
+    const bridge: ExecBridge = new ExecBridge(socket, exec, codec, {
       nowMs,
       every,
       yieldTurn,
       heartbeatMs: heartbeatSeconds * 1000,
       onActivity: (kind, bytes) => this.#active(session, kind, bytes),
-      onExit: () => {
-        store.remove(session)
-        this.#activity.delete(session)
+      onExit: () => this.#forget(session),
+      onRefuse: () => hold(this.end(session).catch(() => undefined)),
+      toOthers: (text) => {
+        for (const other of this.#attachments)
+          if (other.session === session && other !== attachment) other.bridge.notify(text)
       },
       onEnd: (code) => {
         unregister()
@@ -233,24 +240,59 @@ export class Terminals implements ProviderTerminals {
     })
     const attachment: Attachment = { session, authorization, userName, bridge }
     const unregister = register(() =>
-      bridge.end(new SandwireError('sandbox_unreachable', 'The connection to the terminal was closed')),
+      bridge.end(new SandwireError('sandbox_unreachable', 'The connection to the session was closed')),
     )
     this.#attachments.add(attachment)
     return { bridge, response }
   }
 
-  async #start(request: TerminalRequest, start: TerminalStart | undefined): Promise<ExecConnection> {
+  #codecOf(request: SessionRequest, { info }: ExecConnection, isNew: boolean): ExecCodec {
+    const { store, mintId } = this.#deps
+    const { session, name, kind } = request
+    const stored = store.find(session)
+    const role = roleOf(request, stored)
+    const { historyBytes } = info
+    const replay = isNew || historyBytes === 0 ? 'none' : historyBytes === undefined ? 'possible' : 'expected'
+    if (kind === 'pty') return new TerminalCodec(name, role, replay)
+    return new ClaudeCodec({
+      name,
+      session: this.#claudeOf(session, stored?.state),
+      isNew,
+      historyBytes,
+      mayInput: role !== 'viewer',
+      mintId,
+    })
+  }
+
+  #claudeOf(session: string, state: string | undefined): ClaudeSession {
+    const known = this.#claude.get(session)
+    if (known !== undefined) return known
+    const save = (changed: string): void => this.#deps.store.setState(session, changed)
+    const opened = new ClaudeSession(state ?? ClaudeSession.begin({}), save)
+    this.#claude.set(session, opened)
+    return opened
+  }
+
+  /** Its process has ended. */
+  #forget(session: string): void {
+    this.#deps.store.remove(session)
+    this.#activity.delete(session)
+    this.#claude.delete(session)
+  }
+
+  async #start(request: SessionRequest, start: SessionStart | undefined): Promise<ExecConnection> {
     const { store, log, nowMs } = this.#deps
-    const { session, requestId, authorization } = request
+    const { session, kind, requestId, authorization } = request
     if (start === undefined) throw noSuchSession()
-    if (store.all().filter((exec) => exec.session !== session).length >= MAX_TERMINALS)
+    if (store.all().filter((exec) => exec.session !== session).length >= MAX_SESSIONS)
       throw new SandwireError(
         'too_many_sessions',
-        `Cannot start a terminal: ${MAX_TERMINALS} terminals are running in this sandbox`,
+        `Cannot start a session: ${MAX_SESSIONS} sessions are running in this sandbox`,
       )
     const { template, cmd, keepSeconds, lifetimeSeconds, idleSeconds } = start
     store.insert({
       session,
+      kind,
       template,
       cmd: cmd ?? 'bash',
       grant: authorization.grant,
@@ -258,29 +300,39 @@ export class Terminals implements ProviderTerminals {
       keepSeconds,
       lifetimeSeconds,
       idleSeconds,
+      state: kind === 'claude' ? ClaudeSession.begin(start.claude ?? {}) : undefined,
     })
     try {
-      const exec = await this.#create(session, start, requestId)
+      const exec = await this.#create(session, kind, start, requestId)
       store.setKnown(session, exec.info)
-      log.info('exec_started', { request_id: requestId, session, template: template ?? 'shell' })
+      const profile = kind === 'claude' ? 'claude' : 'shell'
+      log.info('exec_started', { request_id: requestId, session, template: template ?? profile })
       return exec
     } catch (error) {
-      store.remove(session)
+      this.#forget(session)
       throw error
     }
   }
 
-  async #create(session: string, start: TerminalStart, requestId: string): Promise<ExecConnection> {
+  async #create(
+    session: string,
+    kind: SessionKind,
+    start: SessionStart,
+    requestId: string,
+  ): Promise<ExecConnection> {
     const { api, settings, sprite } = this.#deps
+    const isTty = kind === 'pty'
     const query = formatExecQuery({
-      argv: [
-        'env',
-        `${MARKER}=${session}`,
-        ...(start.cmd === undefined ? [SHELL_PROFILE] : [start.cmd, ...start.args]),
-      ],
-      env: { PATH: SPRITE_PATH, LANG: 'C.UTF-8', SHELL: '/bin/bash', ...start.env, TERM: 'xterm-256color' },
+      argv: ['env', markOf(session), ...commandOf(kind, start)],
+      env: {
+        PATH: SPRITE_PATH,
+        LANG: 'C.UTF-8',
+        SHELL: '/bin/bash',
+        ...start.env,
+        ...(isTty ? { TERM: 'xterm-256color' } : CLAUDE_STREAM_ENV),
+      },
       dir: start.cwd === undefined ? WORKSPACE : `${WORKSPACE}/${start.cwd}`,
-      isTty: true,
+      isTty,
       cols: COLS,
       rows: ROWS,
       keepSeconds: start.keepSeconds,
@@ -288,7 +340,7 @@ export class Terminals implements ProviderTerminals {
     if (query.length > MAX_QUERY_CHARS)
       throw new SandwireError(
         'frame_too_large',
-        `Cannot start a terminal: its command and environment are over ${MAX_QUERY_CHARS} characters in a URL`,
+        `Cannot start a session: its command and environment are over ${MAX_QUERY_CHARS} characters in a URL`,
       )
     const target = `/v1/sprites/${sprite()}/exec?${query}`
     try {
@@ -296,7 +348,7 @@ export class Terminals implements ProviderTerminals {
         async () =>
           ExecConnection.open(
             await openApiSocket(settings, { target, requestId }, this.#deps),
-            true,
+            isTty,
             OPEN_MS,
           ),
         // Refused before anything was started.
@@ -308,16 +360,16 @@ export class Terminals implements ProviderTerminals {
       const started = (await api.execs(sprite())).find((exec) => isOfSession(exec, session))
       if (started === undefined) throw error
       const known = { id: started.id, createdSeconds: Math.floor(started.createdMs / 1000) }
-      return this.#attach(session, known, requestId)
+      return this.#attach({ session, kind }, known, requestId)
     }
   }
 
   async #attach(
-    session: string,
+    { session, kind }: Pick<StoredExec, 'session' | 'kind'>,
     { id, createdSeconds }: NonNullable<StoredExec['known']>,
     requestId: string,
   ): Promise<ExecConnection> {
-    const { api, settings, sprite, store } = this.#deps
+    const { api, settings, sprite } = this.#deps
     const target = `/v1/sprites/${sprite()}/exec/${id}?stdin=true`
     const refusalOf = (status: number): Error =>
       status === 404 || status === 410 ? noSuchSession() : problemOf(status)
@@ -326,7 +378,7 @@ export class Terminals implements ProviderTerminals {
         async () =>
           ExecConnection.open(
             await openApiSocket(settings, { target, requestId }, this.#deps, refusalOf),
-            true,
+            kind === 'pty',
             OPEN_MS,
           ),
         isUnreachable,
@@ -336,12 +388,12 @@ export class Terminals implements ProviderTerminals {
       exec.close()
       throw noSuchSession()
     } catch (error) {
-      if (SandwireError.from(error).code === 'session_not_found') store.remove(session)
+      if (SandwireError.from(error).code === 'session_not_found') this.#forget(session)
       throw error
     }
   }
 
-  #activityOf(session: string): TerminalActivity {
+  #activityOf(session: string): SessionActivity {
     const known = this.#activity.get(session)
     if (known !== undefined) return known
     const made = { inputMs: null, outputMs: null, outputBytes: 0, activeMs: this.#deps.nowMs() }
@@ -369,7 +421,7 @@ export class Terminals implements ProviderTerminals {
     if (deadlineMs !== undefined) wakeBy(deadlineMs)
   }
 
-  /** When the terminal is ended; undefined: only on request. */
+  /** When the session is ended; undefined: only on request. */
   #deadlineOf(exec: StoredExec): number | undefined {
     const { createdMs, detachedMs, keepSeconds, lifetimeSeconds, idleSeconds, session } = exec
     const times = [
@@ -388,31 +440,28 @@ export class Terminals implements ProviderTerminals {
     const status = await api.sprite(sprite())
     if (status === undefined || status === 'cold') return this.clear()
     const running = await api.execs(sprite())
-    const marks = new Set(execs.map(({ session }) => `${MARKER}=${sandboxIdOf(session)}.`))
+    const sandboxes = new Set(execs.map(({ session }) => sandboxIdOf(session) ?? ''))
     const known = store.all()
     const orphans = running.filter(
-      (each) =>
-        [...marks].some((mark) => each.command.includes(mark)) &&
-        !known.some(({ session }) => isOfSession(each, session)),
+      (each) => isMarkedOf(each, sandboxes) && !known.some(({ session }) => isOfSession(each, session)),
     )
     const due = execs.flatMap((exec) => running.filter((each) => isSame(exec, each)))
     await Promise.all(
       [...due, ...orphans].map(({ id }) => api.signalExec(sprite(), id, 'SIGHUP', HANGUP_SECONDS)),
     )
     for (const { session } of execs) {
-      store.remove(session)
-      this.#activity.delete(session)
+      this.#forget(session)
       log.info('exec_ended', { session })
     }
   }
 
-  #describe({ session, cmd, createdMs, keepSeconds }: StoredExec): SessionFacts {
+  #describe({ session, kind, cmd, createdMs, keepSeconds }: StoredExec): SessionFacts {
     const attached = [...this.#attachments].filter((attachment) => attachment.session === session)
     const { inputMs = null, outputMs = null, outputBytes = 0 } = this.#activity.get(session) ?? {}
     return {
       id: session,
       state: 'running',
-      mode: 'pty',
+      mode: kind === 'pty' ? 'pty' : 'pipe',
       cmd,
       attachments: attached.length,
       people: attached.map(({ userName }) => userName),
@@ -427,17 +476,13 @@ export class Terminals implements ProviderTerminals {
   }
 }
 
+/** What is started: a command of the operator, or a profile of the sprite. Clients choose options of Claude Code, never text of a command line. */
+function commandOf(kind: SessionKind, { cmd, args, claude = {} }: SessionStart): readonly string[] {
+  if (kind === 'claude') return [CLAUDE_PROFILE, ...claudeStreamArguments(claude)]
+  return cmd === undefined ? [SHELL_PROFILE] : [cmd, ...args]
+}
+
 /** A template's terminal takes input also of callers who may not run commands of their own. */
-function roleOf({ authority, templateRole }: TerminalRequest, stored: StoredExec | undefined): Role {
+function roleOf({ authority, templateRole }: SessionRequest, stored: StoredExec | undefined): Role {
   return stored?.template !== undefined && templateRole !== undefined ? templateRole : authority
-}
-
-function isOfSession({ command }: RunningExec, session: string): boolean {
-  return command.split(' ').includes(`${MARKER}=${session}`)
-}
-
-function isSame(exec: StoredExec, running: RunningExec): boolean {
-  if (exec.known === undefined) return isOfSession(running, exec.session)
-  const { id, createdSeconds } = exec.known
-  return running.id === id && Math.abs(running.createdMs - createdSeconds * 1000) <= CREATED_TOLERANCE_MS
 }

@@ -1,4 +1,4 @@
-export type TerminalInput =
+export type ExecInput =
   | { readonly do: 'write'; readonly bytes: Uint8Array }
   | { readonly do: 'resize'; readonly cols: number; readonly rows: number }
 
@@ -10,7 +10,7 @@ export interface QueueLimits {
 /** Input of a client that waits for the sprite. Of several resizes only the last one waits; the queue refuses what does not fit. */
 export class InputQueue {
   readonly #limits: QueueLimits
-  #inputs: TerminalInput[] = []
+  #inputs: ExecInput[] = []
   #bytes = 0
 
   constructor(limits: QueueLimits) {
@@ -18,7 +18,7 @@ export class InputQueue {
   }
 
   /** False: it does not fit, and was not queued. */
-  push(input: TerminalInput): boolean {
+  push(input: ExecInput): boolean {
     if (input.do === 'resize') this.#inputs = this.#inputs.filter((waiting) => waiting.do === 'write')
     const bytes = input.do === 'write' ? input.bytes.length : 0
     const { maxBytes, maxMessages } = this.#limits
@@ -29,7 +29,7 @@ export class InputQueue {
   }
 
   /** Removes and returns the first inputs of one kind. */
-  take(): readonly TerminalInput[] {
+  take(): readonly ExecInput[] {
     const [first] = this.#inputs
     const end = this.#inputs.findIndex((input) => input.do !== first?.do)
     const taken = this.#inputs.splice(0, end < 0 ? this.#inputs.length : end)

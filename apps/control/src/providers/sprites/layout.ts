@@ -18,6 +18,20 @@ cd '${WORKSPACE}' || exit 1
 exec bash -l "$@"
 `
 
+/** Starts Claude Code for `/ws/claude-stream`; operators may replace it too. */
+export const CLAUDE_PROFILE = `${SERVICE_ROOT}/profiles/claude`
+/** Environment of Claude Code that the sprite's owner wrote, such as a key; outside the workspace. Nothing of the server is in it. */
+const CLAUDE_ENV = '/home/sprite/.auth/claude.env'
+export const CLAUDE_PROFILE_TEXT = `#!/bin/sh
+cd '${WORKSPACE}' || exit 1
+if [ -r ${CLAUDE_ENV} ]; then
+  set -a
+  . ${CLAUDE_ENV}
+  set +a
+fi
+exec claude "$@"
+`
+
 /** Starts sandboxd as a service of a sprite; the environment is that of `startupEnv`, with the port. */
 export const START_SCRIPT_TEXT = `#!/bin/sh
 # Starts sandboxd as a service of a sprite. Written by Sandwire at every start of the sandbox.

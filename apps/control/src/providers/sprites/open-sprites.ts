@@ -19,7 +19,7 @@ import {
   type SpritesProviderDependencies,
   spritesHealth,
 } from './sprites.ts'
-import type { ClientHandlers } from './terminals.ts'
+import type { ClientHandlers } from './exec-sessions.ts'
 import type { WebSocketClient } from './websocket-client.ts'
 
 export interface OpenSpritesDependencies {
@@ -159,6 +159,7 @@ export function openSprites({
         log,
         acceptClient,
         yieldTurn: () => sleep(0),
+        mintId: () => crypto.randomUUID(),
         sleep,
         count,
         mintEpoch: () => crypto.randomUUID(),

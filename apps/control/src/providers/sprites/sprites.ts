@@ -11,6 +11,8 @@ import { openCheckpoints } from './checkpoints.ts'
 import { SpritesError } from './errors.ts'
 import { SANDBOXD_HOST, sendHttp } from './http-client.ts'
 import {
+  CLAUDE_PROFILE,
+  CLAUDE_PROFILE_TEXT,
   INSTALL_COMMAND,
   PROGRAM,
   SERVICE,
@@ -20,7 +22,7 @@ import {
   START_SCRIPT_TEXT,
 } from './layout.ts'
 import type { ExecStore } from './exec-store.ts'
-import { Terminals, type TerminalsDependencies } from './terminals.ts'
+import { ExecSessions, type ExecSessionsDependencies } from './exec-sessions.ts'
 import { openTunnel, type ServiceTarget, type TunnelDependencies } from './tunnel.ts'
 import { UpgradeRefused, WebSocketClient } from './websocket-client.ts'
 
@@ -49,11 +51,11 @@ export interface SpritesOptions extends SpritesSettings {
 export interface SpritesProviderDependencies
   extends
     CheckDependencies,
-    Pick<TerminalsDependencies, 'acceptClient' | 'hold' | 'wakeBy' | 'yieldTurn' | 'log'> {
+    Pick<ExecSessionsDependencies, 'acceptClient' | 'hold' | 'wakeBy' | 'yieldTurn' | 'mintId' | 'log'> {
   readonly options: SpritesOptions
   readonly api: SpritesApi
   readonly store: ContainerStore
-  /** Its terminals in the object's database. */
+  /** Its sessions of the exec API in the object's database. */
   readonly execs: ExecStore
   /** Id of the sandbox. */
   readonly sandbox: () => string
@@ -77,7 +79,7 @@ export class SpritesProvider implements Provider {
   readonly deliversStopReason = false
   readonly survives = { detach: 'processes', stop: 'files', upgrade: 'processes' } as const
   readonly checkpoints: ProviderCheckpoints
-  readonly terminals: Terminals
+  readonly execSessions: ExecSessions
   readonly #deps: SpritesProviderDependencies
   readonly #connections = new Set<() => void>()
   #starting: Promise<SandboxStatus> | undefined
@@ -86,7 +88,7 @@ export class SpritesProvider implements Provider {
     this.#deps = deps
     this.checkpoints = openCheckpoints(deps.api, (id) => this.#spriteOf(id))
     const { options: settings, execs, sandbox } = deps
-    this.terminals = new Terminals({
+    this.execSessions = new ExecSessions({
       ...deps,
       settings,
       store: execs,
@@ -113,7 +115,7 @@ export class SpritesProvider implements Provider {
     const service = status === undefined || status === 'cold' ? undefined : await api.service(sprite, SERVICE)
     if (service === undefined || !isOurs(service, run) || !isAlive(service)) {
       store.end(run.epoch, status === 'cold' ? 'cold' : 'lost')
-      if (status === undefined || status === 'cold') this.terminals.clear()
+      if (status === undefined || status === 'cold') this.execSessions.clear()
       return stopped(id, store.read()?.endReason ?? 'lost')
     }
     return this.#running(id, run, service)
@@ -124,7 +126,7 @@ export class SpritesProvider implements Provider {
     const run = store.read()
     if (run === undefined) return { id, state: 'absent' }
     if (run.endReason === undefined) {
-      await this.terminals.endAll()
+      await this.execSessions.endAll()
       await api.deleteService(this.#spriteOf(id), SERVICE)
       store.end(run.epoch, reason)
       this.#log('stopped', reason)
@@ -138,11 +140,11 @@ export class SpritesProvider implements Provider {
     const { api, store, options } = this.#deps
     if (options.spriteName === undefined) await api.destroy(this.#spriteOf(id))
     else if (store.read() !== undefined) {
-      await this.terminals.endAll()
+      await this.execSessions.endAll()
       await api.deleteService(options.spriteName, SERVICE)
     }
     this.#closeAll()
-    this.terminals.clear()
+    this.execSessions.clear()
     store.clear()
   }
 
@@ -280,13 +282,13 @@ export class SpritesProvider implements Provider {
     await api.create(sprite)
   }
 
-  /** Writes the start script; a sprite of its own downloads sandboxd. */
+  /** Writes the start script and missing profiles; a sprite of its own downloads sandboxd. */
   async #install(sprite: string): Promise<void> {
     const { api, options } = this.#deps
     const { program } = options
     await api.writeFile(sprite, START_SCRIPT, START_SCRIPT_TEXT, '0755')
-    if (!(await api.hasFile(sprite, SHELL_PROFILE)))
-      await api.writeFile(sprite, SHELL_PROFILE, SHELL_PROFILE_TEXT, '0755')
+    for (const [profile, text] of PROFILES)
+      if (!(await api.hasFile(sprite, profile))) await api.writeFile(sprite, profile, text, '0755')
     if (await api.hasFile(sprite, PROGRAM)) return
     if (program === undefined) throw new SpritesError('bad_path')
     const code = await api.run(sprite, ['sh', '-c', INSTALL_COMMAND, 'install', program.url, program.sha256])
@@ -346,6 +348,12 @@ export class SpritesProvider implements Provider {
     store.addLine(JSON.stringify({ time, source: 'sprites', event, reason }))
   }
 }
+
+/** Commands that are started by the exec API. The operator's own are kept. */
+const PROFILES = [
+  [SHELL_PROFILE, SHELL_PROFILE_TEXT],
+  [CLAUDE_PROFILE, CLAUDE_PROFILE_TEXT],
+] as const
 
 const ADDRESS_PREFIX = 'sprite:'
 /** A sprite that was made for a sandbox. */
