@@ -22,7 +22,7 @@ import { MAX_TICKET_MS } from './sandbox/tickets.ts'
 import { sessionSettingsSchema } from './session-settings.ts'
 import { MAX_AUTOMATIC_VERSIONS, MAX_CHECKPOINT_DAYS, type RetentionSettings } from './versions/retention.ts'
 import type { S3Settings } from './versions/s3-settings.ts'
-import { completeLimits, type Limits, limitsSchema, whole } from './limits.ts'
+import { completeLimits, type Limits, limitsSchema, integer } from './limits.ts'
 
 export type { IssuerConfig }
 
@@ -33,12 +33,12 @@ const MAX_MS = 2 ** 31 - 1
 const MAX_SANDBOXES = 1_000_000
 
 const machineSchema = z.strictObject({
-  memoryBytes: whole(1, Number.MAX_SAFE_INTEGER),
-  milliCpus: whole(1, Number.MAX_SAFE_INTEGER),
-  pids: whole(1, Number.MAX_SAFE_INTEGER),
-  diskBytes: whole(1, Number.MAX_SAFE_INTEGER),
+  memoryBytes: integer(1, Number.MAX_SAFE_INTEGER),
+  milliCpus: integer(1, Number.MAX_SAFE_INTEGER),
+  pids: integer(1, Number.MAX_SAFE_INTEGER),
+  diskBytes: integer(1, Number.MAX_SAFE_INTEGER),
   diskOvercommit: z.number().min(1).max(1_000),
-  storeBytes: whole(1, Number.MAX_SAFE_INTEGER).exactOptional(),
+  storeBytes: integer(1, Number.MAX_SAFE_INTEGER).exactOptional(),
 }) satisfies z.ZodType<MachineFacts>
 
 const secureUrl = z.string().refine(isSecureUrl, 'expected an https URL')
@@ -81,15 +81,15 @@ const spritesSchema = z.strictObject({
     .exactOptional(),
   service: z.strictObject({
     host: z.enum(['localhost', '127.0.0.1']),
-    port: whole(1, 65_535),
+    port: integer(1, 65_535),
     path: z.string().regex(/^(?:\/[A-Za-z0-9._~-]{1,64}){0,8}$/),
   }),
   program: z.strictObject({ url: secureUrl, sha256: z.string().regex(/^[0-9a-f]{64}$/) }).exactOptional(),
 })
 
 const retentionSchema = z.strictObject({
-  automaticVersions: whole(1, MAX_AUTOMATIC_VERSIONS).exactOptional(),
-  checkpointDays: whole(1, MAX_CHECKPOINT_DAYS).nullable().exactOptional(),
+  automaticVersions: integer(1, MAX_AUTOMATIC_VERSIONS).exactOptional(),
+  checkpointDays: integer(1, MAX_CHECKPOINT_DAYS).nullable().exactOptional(),
 }) satisfies z.ZodType<RetentionSettings>
 
 const configSchema = z.strictObject({
@@ -125,12 +125,12 @@ const configSchema = z.strictObject({
     .regex(/^[0-9a-f]{64}$/)
     .exactOptional(),
   /** Default idle time after which a sandbox stops. */
-  sleepAfterMs: whole(1_000, MAX_MS),
-  alarmMs: whole(50, MAX_ALARM_MS),
+  sleepAfterMs: integer(1_000, MAX_MS),
+  alarmMs: integer(50, MAX_ALARM_MS),
   /** Sandboxes of an account, unless the operator sets that ceiling. */
-  maxSandboxes: whole(1, MAX_SANDBOXES),
+  maxSandboxes: integer(1, MAX_SANDBOXES),
   /** Lifetime of a ticket. */
-  ticketMs: whole(1, MAX_TICKET_MS).default(MAX_TICKET_MS),
+  ticketMs: integer(1, MAX_TICKET_MS).default(MAX_TICKET_MS),
   limits: limitsSchema.prefault({}),
   /** The operator's ceilings. */
   ceilings: z.unknown().transform(toCeilings).prefault({}),
@@ -152,7 +152,7 @@ const configSchema = z.strictObject({
   /** Accept a bearer token in the URL of an attach, for clients that cannot set headers. */
   tokenInUrl: z.boolean('expected true or false').default(false),
   /** Lifetime of a session token. */
-  sessionTokenMinutes: whole(15, 60).default(60),
+  sessionTokenMinutes: integer(15, 60).default(60),
   provider: z.enum(['host', 'container', 'sprites'], 'expected host, container or sprites'),
   /** Fly Sprites, for the provider `sprites`. */
   sprites: spritesSchema.exactOptional(),

@@ -4,12 +4,12 @@ import { z } from 'zod'
 const MAX_COUNT = 2 ** 40
 
 /** An integer of a range; the error names the range. */
-export function whole(min: number, max: number): z.ZodInt {
+export function integer(min: number, max: number): z.ZodInt {
   const expected = `expected a whole number from ${min} to ${max}`
   return z.int(expected).min(min, expected).max(max, expected)
 }
 
-const perMinute = whole(0, MAX_COUNT)
+const perMinute = integer(0, MAX_COUNT)
 
 /** Rate limits; 0 disables one. A whole minute's budget may be used at once. */
 export const limitsSchema = z.strictObject({
@@ -22,9 +22,9 @@ export const limitsSchema = z.strictObject({
   /** Requests without a valid credential, per network address. */
   strangersPerMinutePerAddress: perMinute.default(300),
   /** Concurrent sessions; takes effect at the next start of a sandbox. */
-  sessionsPerSandbox: whole(1, 10_000).default(1_000),
+  sessionsPerSandbox: integer(1, 10_000).default(1_000),
   /** Output of one sandbox to one account; takes effect at the next start of a sandbox. */
-  outputBytesPerSecond: whole(0, MAX_COUNT).default(0),
+  outputBytesPerSecond: integer(0, MAX_COUNT).default(0),
 })
 
 export type Limits = Required<z.infer<typeof limitsSchema>>

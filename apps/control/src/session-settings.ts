@@ -1,8 +1,8 @@
 import { limits, limitTimeout } from '@sandwire/protocol'
 import { z } from 'zod'
-import { whole } from './limits.ts'
+import { integer } from './limits.ts'
 
-const timeout = whole(0, limits.MAX_SESSION_SECONDS).default(0)
+const timeout = integer(0, limits.MAX_SESSION_SECONDS).default(0)
 
 /** Interval of pings to clients of `/ws/pty`; sandboxd's own default. */
 const DEFAULT_PTY_HEARTBEAT_SECONDS = 30
@@ -14,9 +14,9 @@ export const sessionSettingsSchema = z.strictObject({
   /** Longest time without input and output while a client is attached; 0: no limit. */
   idleSeconds: timeout,
   /** How long a terminal of `/ws/pty` is kept for a client that lost its connection. */
-  ptyReattachSeconds: whole(0, limits.MAX_KEEP_SECONDS).default(limits.KEEP_SECONDS),
+  ptyReattachSeconds: integer(0, limits.MAX_KEEP_SECONDS).default(limits.KEEP_SECONDS),
   /** Interval of pings to clients of `/ws/pty`. One that answers none of four is disconnected. */
-  ptyHeartbeatSeconds: whole(5, 3600).default(DEFAULT_PTY_HEARTBEAT_SECONDS),
+  ptyHeartbeatSeconds: integer(5, 3600).default(DEFAULT_PTY_HEARTBEAT_SECONDS),
 })
 
 export type SessionSettings = z.infer<typeof sessionSettingsSchema>

@@ -37,7 +37,7 @@ export class ScreenModes {
       observe(() => this.#set(params, false)),
     )
     parser.registerCsiHandler({ intermediates: ' ', final: 'q' }, (params) =>
-      observe(() => (this.#cursorStyle = whole(params[0]))),
+      observe(() => (this.#cursorStyle = numberOf(params[0]))),
     )
     parser.registerCsiHandler({ intermediates: '!', final: 'p' }, () => observe(() => this.#softReset()))
     parser.registerEscHandler({ final: 'c' }, () => observe(() => this.#reset()))
@@ -62,7 +62,7 @@ export class ScreenModes {
 
   #set(params: readonly (number | number[])[], isSet: boolean): void {
     for (const param of params) {
-      const mode = whole(param)
+      const mode = numberOf(param)
       if (mode === SHOW_CURSOR) this.#isCursorHidden = !isSet
       else if (mode === BLINK_CURSOR) this.#isBlinking = isSet
       else if (MOUSE_ENCODINGS.includes(mode)) this.#mouseEncoding = isSet ? mode : undefined
@@ -106,6 +106,6 @@ function isPaletteIndex(text: string): boolean {
   return /^\d{1,3}$/.test(text) && Number(text) < 256
 }
 
-function whole(param: number | number[] | undefined): number {
+function numberOf(param: number | number[] | undefined): number {
   return typeof param === 'number' ? param : 0
 }

@@ -27,7 +27,7 @@ const LIFETIMES = [
   { seconds: 7 * 24 * 60 * 60, label: sharingTexts.lifetimes.week },
 ] as const
 
-const NOBODY: readonly Participant[] = []
+const NO_PARTICIPANTS: readonly Participant[] = []
 const ROLES: readonly GrantRole[] = ['viewer', 'collaborator']
 
 /** Poll interval while the dialog is open: a link may be used at any moment. */
@@ -43,7 +43,7 @@ export function ShareDialog({
   roles = sharingTexts.roles,
   sandbox,
   session,
-  participants = NOBODY,
+  participants = NO_PARTICIPANTS,
   onClose,
 }: {
   readonly title?: string

@@ -75,11 +75,11 @@ const MAX_OVERCOMMIT = 1_000
 
 const optional = <T>(field: Field<T>): Field<T | undefined> => ({ ...field, fallback: undefined })
 
-function whole(min: number, max: number): Field<number | undefined> {
+function integer(min: number, max: number): Field<number | undefined> {
   return optional({ schema: schema.integer(min, max), expected: `a whole number from ${min} to ${max}` })
 }
 
-function wholeOrNull(min: number, max: number): Field<number | null | undefined> {
+function integerOrNull(min: number, max: number): Field<number | null | undefined> {
   return optional({
     schema: schema.nullable(schema.integer(min, max)),
     expected: `a whole number from ${min} to ${max}, or null for none`,
@@ -109,29 +109,29 @@ const networks: Field<readonly NetworkPolicy[] | undefined> = optional({
 
 /** Limits of a sandbox, in the ranges that the API accepts. */
 const limits = {
-  memoryBytes: whole(16 * 1024 ** 2, 1024 ** 4),
-  milliCpus: whole(10, 1_000_000),
-  pids: whole(8, 100_000),
-  diskBytes: whole(1024 ** 2, 1024 ** 5),
+  memoryBytes: integer(16 * 1024 ** 2, 1024 ** 4),
+  milliCpus: integer(10, 1_000_000),
+  pids: integer(8, 100_000),
+  diskBytes: integer(1024 ** 2, 1024 ** 5),
 }
 const totals = {
-  running: wholeOrNull(0, MAX_RUNNING),
-  memoryBytes: wholeOrNull(0, MAX_BYTES),
-  milliCpus: wholeOrNull(0, MAX_BYTES),
-  pids: wholeOrNull(0, MAX_BYTES),
-  sandboxes: wholeOrNull(0, MAX_SANDBOXES),
-  diskBytes: wholeOrNull(0, MAX_BYTES),
+  running: integerOrNull(0, MAX_RUNNING),
+  memoryBytes: integerOrNull(0, MAX_BYTES),
+  milliCpus: integerOrNull(0, MAX_BYTES),
+  pids: integerOrNull(0, MAX_BYTES),
+  sandboxes: integerOrNull(0, MAX_SANDBOXES),
+  diskBytes: integerOrNull(0, MAX_BYTES),
 }
 const LEVELS = {
-  sandbox: { ...limits, networks, idleSeconds: wholeOrNull(1, MAX_IDLE_SECONDS) },
-  account: { ...totals, storedBytes: wholeOrNull(0, MAX_BYTES), sessions: wholeOrNull(0, MAX_SESSIONS) },
+  sandbox: { ...limits, networks, idleSeconds: integerOrNull(1, MAX_IDLE_SECONDS) },
+  account: { ...totals, storedBytes: integerOrNull(0, MAX_BYTES), sessions: integerOrNull(0, MAX_SESSIONS) },
   // Each running sandbox has a slot, so their number is never unlimited.
-  machine: { ...totals, running: whole(1, MAX_RUNNING) },
+  machine: { ...totals, running: integer(1, MAX_RUNNING) },
   overcommit: { memory: factor, cpus: factor },
   defaults: {
     ...limits,
     network: optional({ schema: policy, expected: `one of ${NETWORK_POLICIES.join(', ')}` }),
-    idleSeconds: whole(1, MAX_IDLE_SECONDS),
+    idleSeconds: integer(1, MAX_IDLE_SECONDS),
   },
 }
 

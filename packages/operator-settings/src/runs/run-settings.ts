@@ -34,7 +34,7 @@ const MAX_SECONDS = 7 * 24 * 60 * 60
 const MAX_AGENTS = 32
 const AGENT_NAME = /^[a-z][a-z0-9-]{0,31}$/
 
-const whole = (min: number, max: number, fallback: number) =>
+const integer = (min: number, max: number, fallback: number) =>
   ({ schema: schema.integer(min, max), expected: `a whole number from ${min} to ${max}`, fallback }) as const
 const usd: schema.Schema<number> = {
   decode: (value) => (typeof value === 'number' && value >= 0.01 && value <= 100_000 ? value : undefined),
@@ -52,29 +52,29 @@ const text = (maxChars: number, expected: string): Field<string> => ({
 /** Limits of runs, and their defaults. */
 const RUNS = {
   /** Runs of an account that work at the same time; further ones wait. */
-  concurrent: whole(1, 10_000, 8),
+  concurrent: integer(1, 10_000, 8),
   /** Runs of an account that wait. */
-  queued: whole(0, 100_000, 200),
+  queued: integer(0, 100_000, 200),
   /** Runs that an account may create in a minute; 0: any number. */
-  perMinute: whole(0, 100_000, 120),
+  perMinute: integer(0, 100_000, 120),
   /** Ended runs of an account that are kept; the oldest are deleted. */
-  kept: whole(1, 100_000, 1_000),
+  kept: integer(1, 100_000, 1_000),
   /** Days for which an ended run is kept. */
-  keepDays: whole(1, 3_650, 30),
+  keepDays: integer(1, 3_650, 30),
   /** Model of runs that name none; absent: the agent's own default. */
   model: { ...model, fallback: undefined },
   /** Models that a run may use, each exact or a prefix followed by `*`; empty: all. */
   models: { schema: schema.list(schema.text(128, /^.+$/), 64), expected: 'a list of models', fallback: [] },
   /** Longest time that an agent works; also the default. */
-  wallClockSeconds: whole(1, MAX_SECONDS, 3_600),
+  wallClockSeconds: integer(1, MAX_SECONDS, 3_600),
   /** Longest time without output of an agent; also the default. */
-  idleSeconds: whole(1, 24 * 60 * 60, 600),
+  idleSeconds: integer(1, 24 * 60 * 60, 600),
   /** Until a pending approval is denied. */
-  approvalSeconds: whole(1, MAX_SECONDS, 600),
+  approvalSeconds: integer(1, MAX_SECONDS, 600),
   /** Most that a run may cost, in US dollars; also the default. */
   budgetUsd: { schema: usd, expected: 'US dollars from 0.01 to 100000', fallback: 10 },
   /** Requests to the model that a run may make; 0: any number. */
-  turns: whole(0, 100_000, 0),
+  turns: integer(0, 100_000, 0),
   agents: {
     schema: schema.list(anything, MAX_AGENTS),
     expected: `a list of at most ${MAX_AGENTS}`,

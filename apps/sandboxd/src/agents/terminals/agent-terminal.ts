@@ -133,11 +133,11 @@ export class AgentTerminal {
   }
 
   /** Who drives: the agent itself, nobody, or the name of another attachment. */
-  get driver(): 'agent' | 'nobody' | { readonly name: string } {
+  get driver(): 'agent' | 'none' | { readonly name: string } {
     if (this.#role === 'driver') return 'agent'
     const { attachments } = this.#parts.runner.session
     const { holder } = attachments.lease
-    if (holder === null) return 'nobody'
+    if (holder === null) return 'none'
     return { name: attachments.byId(holder)?.name ?? '' }
   }
 
@@ -168,7 +168,7 @@ export class AgentTerminal {
   }
 
   /** True once after output was left out of the screen. */
-  takeGap(): boolean {
+  takeOutputGap(): boolean {
     const had = this.#hasGap
     this.#hasGap = false
     return had
@@ -198,7 +198,7 @@ export class AgentTerminal {
       this.#parts.runner.received(this.#parts.connection, chunk)
       acceptedBytes += chunk.byteLength
       await Bun.sleep(CHUNK_MS)
-      isUnread = !(await this.#settled())
+      isUnread = !(await this.#isInputRead())
       if (acceptedBytes < bytes.byteLength) refusal = this.#claim()
     }
     return { acceptedBytes, refusal, isUnread, warning: this.#warning }
@@ -223,14 +223,14 @@ export class AgentTerminal {
   #claim(): TypingRefusal | undefined {
     if (this.hasEnded) return { kind: 'ended' }
     if (this.isInputPrivate) return { kind: 'private' }
-    if (this.driver === 'nobody') this.#send({ type: 'ask' })
+    if (this.driver === 'none') this.#send({ type: 'ask' })
     const { driver } = this
-    if (driver !== 'agent') return { kind: 'driven', by: driver === 'nobody' ? '' : driver.name }
+    if (driver !== 'agent') return { kind: 'driven', by: driver === 'none' ? '' : driver.name }
     return this.isReadingSecret ? { kind: 'secret' } : undefined
   }
 
   /** Waits until the program has read the input, or the agent no longer drives; false when the program does not read. */
-  async #settled(): Promise<boolean> {
+  async #isInputRead(): Promise<boolean> {
     const { runner, connection, now } = this.#parts
     const untilMs = now() + SETTLE_MS
     while (runner.unsettledInput(connection) > 0 && this.#role === 'driver') {

@@ -208,7 +208,7 @@ function describe(id: string, terminal: AgentTerminal): string {
   const driving =
     driver === 'agent'
       ? 'you drive'
-      : driver === 'nobody'
+      : driver === 'none'
         ? 'nobody drives'
         : `${nameOf(driver.name)} drives, so you cannot type`
   const watching = others.length === 0 ? '' : `; also here: ${others.map(nameOf).join(', ')}`
@@ -225,7 +225,7 @@ async function showScreen(id: string, terminal: AgentTerminal, range = SCREEN): 
   if (terminal.isInputPrivate) return `${head}\n${PRIVATE}`
   if (screen === undefined) return `${head}\nThe screen could not be rendered.`
   const notes = [
-    terminal.takeGap() ? 'Output was left out: it was private, or there was too much.' : '',
+    terminal.takeOutputGap() ? 'Output was left out: it was private, or there was too much.' : '',
     terminal.isReadingSecret ? SECRET : '',
   ].filter((note) => note !== '')
   return [head, ...notes, ...renderRows(screen)].join('\n')

@@ -132,8 +132,8 @@ export async function orChanged(
 export async function writeFile(call: WorkspaceCall, { workspace }: Dependencies): Promise<Response> {
   const query = new Query(call.url)
   const path = query.text('path')
-  const mode = query.whole('mode', { min: 0, max: 0o777 })
-  const mtimeMs = query.whole('mtimeMs', { min: 0, max: MAX_MTIME_MS })
+  const mode = query.integer('mode', { min: 0, max: 0o777 })
+  const mtimeMs = query.integer('mtimeMs', { min: 0, max: MAX_MTIME_MS })
   const file: NewFile = {
     ...readCondition(call.request.headers),
     followsLink: true,

@@ -29,7 +29,7 @@ async function listFolder({ url, request }: WorkspaceCall, { workspace }: Depend
   const query = new Query(url)
   const path = query.text('path', '.')
   const after = query.optional('after')
-  const maxEntries = query.whole('limit', { min: 1, max: MAX_ENTRIES }) ?? MAX_ENTRIES
+  const maxEntries = query.integer('limit', { min: 1, max: MAX_ENTRIES }) ?? MAX_ENTRIES
   const list = async (): Promise<object> => {
     const bounds = { maxEntries, timeMs: LIST_MS, ...(after === undefined ? {} : { after }) }
     const { entries, truncated } = await workspace.files.list(path, bounds)

@@ -94,7 +94,7 @@ async function show(call: WorkspaceCall, deps: GitDeps): Promise<Response> {
 async function log(call: WorkspaceCall, deps: GitDeps): Promise<Response> {
   const query = new Query(call.url)
   const path = optionalPath(query)
-  const limit = query.whole('limit', { min: 1, max: LOG_MAX_LIMIT }) ?? LOG_LIMIT
+  const limit = query.integer('limit', { min: 1, max: LOG_MAX_LIMIT }) ?? LOG_LIMIT
   const [ref, after] = [optionalRef(query, 'ref'), optionalRef(query, 'after')]
   using repository = await openRead(query, call, deps)
   return respondJson(await readLog(repository, { ref, path, limit, after }))

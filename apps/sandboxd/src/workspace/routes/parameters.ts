@@ -63,7 +63,7 @@ export class Query {
   }
 
   /** A decimal integer. */
-  whole(name: string, range: { readonly min: number; readonly max: number }): number | undefined {
+  integer(name: string, range: { readonly min: number; readonly max: number }): number | undefined {
     const value = this.optional(name)
     if (value === undefined) return undefined
     const number = /^(0|[1-9][0-9]{0,15})$/.test(value) ? Number(value) : Number.NaN

@@ -45,7 +45,7 @@ async function findFiles(call: WorkspaceCall, deps: Dependencies): Promise<Respo
   const text = query.text('q')
   if (text === '') throw new SandwireError('bad_request', 'Cannot use parameter "q": empty')
   const path = query.text('path', '.')
-  const maxResults = query.whole('limit', { min: 1, max: MAX_FOUND }) ?? FIND_LIMITS.maxResults
+  const maxResults = query.integer('limit', { min: 1, max: MAX_FOUND }) ?? FIND_LIMITS.maxResults
   const isMatch = nameSearch(checkPatternLength(text))
   const search = async (): Promise<object> => {
     const limits = { ...FIND_LIMITS, maxResults }

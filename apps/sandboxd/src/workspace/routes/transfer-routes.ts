@@ -140,7 +140,7 @@ async function putChunk(
 ): Promise<Response> {
   const query = new Query(url)
   const name = nameOf(id, query.text('path'))
-  const offset = query.whole('offset', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0
+  const offset = query.integer('offset', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0
   try {
     return respondJson({ received: await workspace.uploads.append(name, offset, request.body ?? empty()) })
   } catch (error) {

@@ -40,8 +40,8 @@ export function parseSearch(query: Query): SearchRequest {
     isRegex: query.flag('regex'),
     caseRule: query.choice('case', ['sensitive', 'insensitive', 'smart'], 'smart'),
     globs: globs.map((glob) => checkWord('glob', glob, MAX_GLOB_BYTES)),
-    context: query.whole('context', { min: 0, max: MAX_CONTEXT }) ?? 0,
-    limit: query.whole('limit', { min: 1, max: MAX_LIMIT }) ?? DEFAULT_LIMIT,
+    context: query.integer('context', { min: 0, max: MAX_CONTEXT }) ?? 0,
+    limit: query.integer('limit', { min: 1, max: MAX_LIMIT }) ?? DEFAULT_LIMIT,
     hasHidden: query.flag('hidden'),
     hasIgnored: query.flag('ignored'),
   }

@@ -2,7 +2,7 @@ import { setFileGroup, setFileUser } from '../../processes/linux/libc.ts'
 import { dropGroups } from '../beneath/system-calls.ts'
 
 /** Invalid id: setfsuid and setfsgid return the current one and change nothing. */
-const NOBODY_AT_ALL = 0xffff_ffff
+const INVALID_ID = 0xffff_ffff
 
 /**
  * Gives this thread the file access rights of a user, permanently and without supplementary groups. Returns false when the
@@ -12,5 +12,5 @@ export function becomeFileUser({ uid, gid }: { readonly uid: number; readonly gi
   if (dropGroups() !== 0) return false
   setFileGroup(gid)
   setFileUser(uid)
-  return setFileUser(NOBODY_AT_ALL) === uid && setFileGroup(NOBODY_AT_ALL) === gid
+  return setFileUser(INVALID_ID) === uid && setFileGroup(INVALID_ID) === gid
 }
