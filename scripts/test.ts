@@ -26,8 +26,8 @@ import {
 } from './test-summary.ts'
 import { waitForIdle } from './wait-for-idle.ts'
 
-/** End-to-end tests start real processes, which a busy machine delays by seconds. */
-const TEST_TIMEOUT_MS = 60_000
+/** End-to-end tests start real processes, which a busy machine delays by seconds; longer than several waits of a test. */
+const TEST_TIMEOUT_MS = 180_000
 /** Holds the summary that ends the output of `bun test`. */
 const TAIL_CHARS = 64 * 1024
 /** Failures listed at the end of a run. */

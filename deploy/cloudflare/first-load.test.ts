@@ -41,5 +41,5 @@ describe('the workbench', () => {
     expect(all.filter((file) => file.endsWith('.map'))).toEqual([])
     // The rest is in separate files.
     expect(compressedBytes(folder, all)).toBeGreaterThan(compressedBytes(folder, files))
-  }, 60_000)
+  })
 })

@@ -3,8 +3,6 @@ import { eventually, type PtyClient, type PtyMessage } from '@sandwire/testing'
 import { type Conversation, QUIET_MARK, type Step } from './pty-goldens.ts'
 import { isGolden } from './template.ts'
 
-const WAIT = { timeoutMs: 15_000 }
-
 interface Open {
   readonly client: PtyClient
   /** Number of messages that were checked. */
@@ -39,7 +37,7 @@ async function receive(open: Open, goldens: readonly string[]): Promise<void> {
     )
   }
   // A mismatch is reported side by side below.
-  await eventually(isComplete, { what: goldens.join(), ...WAIT }).catch(() => undefined)
+  await eventually(isComplete, { what: goldens.join() }).catch(() => undefined)
   const messages = now()
   expect(
     messages.map((each, index) => (isGolden(each, goldens[index] ?? '') ? goldens[index] : each)),
@@ -49,7 +47,7 @@ async function receive(open: Open, goldens: readonly string[]): Promise<void> {
 
 async function expectFirst(open: Open, golden: string): Promise<void> {
   const { client } = open
-  const message = await eventually(() => client.messages[0], { what: golden, ...WAIT })
+  const message = await eventually(() => client.messages[0], { what: golden })
   expect([JSON.stringify(message)].filter((each) => !isGolden(each, golden))).toEqual([])
   open.received = 1
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { AgentStart } from '@sandwire/agent'
 import { eventually, PtyClient, type PtyMessage } from '@sandwire/testing'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -7,9 +7,7 @@ import { join } from 'node:path'
 import { AgentClient, startOf } from './support/agents/agent-client.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
-setDefaultTimeout(60_000)
-
-const WAIT = { timeoutMs: 20_000, intervalMs: 20 }
+const WAIT = { intervalMs: 20 }
 const state = mkdtempSync(join(tmpdir(), 'agent-claude-stream-'))
 let sandboxd: RunningSandboxd
 let agents: AgentClient

@@ -62,7 +62,7 @@ test.skipIf(claude.problem !== undefined)(
           const { sessions } = (await (await host.fetch('/api/account/sessions')).json()) as SessionList
           return sessions.find(({ agentRun }) => agentRun === id)?.id ?? false
         },
-        { what: 'the terminal of the agent', timeoutMs: 50_000, intervalMs: 200 },
+        { what: 'the terminal of the agent', intervalMs: 200 },
       )
       await using person = await new Attached(
         { ...host, socketUrl: () => host.url },
@@ -74,7 +74,7 @@ test.skipIf(claude.problem !== undefined)(
           const view = (await (await host.fetch(`/api/runs/${id}`)).json()) as RunView
           return view.state === 'ended' && view
         },
-        { what: 'the run to end', timeoutMs: 50_000, intervalMs: 200 },
+        { what: 'the run to end', intervalMs: 200 },
       )
       expect(run.result).toMatchObject({ status: 'completed', tamperProof: process.getuid?.() === 0 })
       expect(run.result?.filesChanged).toEqual(expect.arrayContaining(['hello.txt', 'private.txt']))

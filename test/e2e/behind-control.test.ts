@@ -101,7 +101,7 @@ describe('[A8] closing attachments', () => {
     expect((await close({ grant: claims.grant })).status).toBe(200)
     expect(await isRunning(theirs.id)).toBe(true)
     expect((await close({ grant: claims.grant, endSessions: true })).status).toBe(200)
-    await eventually(async () => !(await isRunning(theirs.id)), { what: 'the end', timeoutMs: 10_000 })
+    await eventually(async () => !(await isRunning(theirs.id)), { what: 'the end' })
     expect([await isRunning(own), await isRunning(other.id)]).toEqual([true, true])
     expect(await create(claims)).toMatchObject({ error: { code: 'revoked' } })
   })
@@ -152,13 +152,13 @@ describe('activity', () => {
     const ended = await start({ cmd: 'sh', args: ['-c', 'echo bye; exit 5'] })
     await using client = await joinAs(id, { identity: 'typist' })
     client.send(new TextEncoder().encode('hi\n'))
-    await eventually(() => client.text().includes('hi'), { what: 'the echo', timeoutMs: 10_000 })
+    await eventually(() => client.text().includes('hi'), { what: 'the echo' })
     const activity = await eventually(
       async () => {
         const now = await readActivity()
         return now.exits.some(({ session }) => session === ended) ? now : undefined
       },
-      { what: 'the exit', timeoutMs: 10_000 },
+      { what: 'the exit' },
     )
     expect(activity.sessions.find((session) => session.id === id)).toMatchObject({
       state: 'running',
@@ -184,7 +184,6 @@ describe('activity', () => {
       async () => (await own.fetch(`/sessions/${id}/output`)).headers.get('sandwire-state') === 'exited',
       {
         what: 'the exit',
-        timeoutMs: 10_000,
       },
     )
     await own.fetch(`/sessions/${id}`, { method: 'DELETE' })
@@ -224,7 +223,7 @@ test('stopping sends attachments the reason and kills processes that ignore SIGT
   const script = encodeURIComponent('trap "" HUP TERM INT; echo ready; while :; do sleep 0.05; done')
   const client = await own.attach(`cmd=sh&arg=-c&arg=${script}&keep=600`)
   await client.hello({ identity: mintHex() })
-  await eventually(() => client.text().includes('ready'), { what: 'the process', timeoutMs: 10_000 })
+  await eventually(() => client.text().includes('ready'), { what: 'the process' })
   const { id, pid } = (
     (await (await own.fetch('/sessions', {}, CONTROL)).json()) as {
       sessions: { id: string; pid: number }[]
@@ -305,5 +304,5 @@ describe('[A9] a connection whose token has a reauthorization time', () => {
     )
     expect(connections).toBeGreaterThan(2)
     expect(statuses).not.toContain('reconnecting')
-  }, 30_000)
+  })
 })

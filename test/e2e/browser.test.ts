@@ -59,7 +59,7 @@ describe.skipIf(problem !== undefined)(
       await page.goto(`http://127.0.0.1:${pages.port}/`)
       foreign = await browser.newPage()
       await foreign.goto(`http://127.0.0.1:${others.port}/`)
-    }, 60_000)
+    })
 
     afterAll(async () => {
       await page?.close()

@@ -15,7 +15,7 @@ beforeAll(async () => {
   sandboxes.intercept = (request) => agents.handle(request)
   control = await startControl({ runner: sandboxes, bindings: { ANTHROPIC_API_KEY: 'sk-ant-test' } })
   control.host.isolation = 'bubblewrap'
-}, 60_000)
+})
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()
@@ -53,13 +53,12 @@ test('a run is listed, shown, told something, aborted, and its diff printed', as
       const all = [...agents.runs.values()]
       return all.length > 0 && all
     },
-    { what: 'the agent', timeoutMs: 20_000 },
+    { what: 'the agent' },
   )
   const id = agent?.run ?? ''
   expect((await sbx('runs')).stdout.toString()).toContain(id)
   await eventually(async () => (await sbx('run', 'say', id, 'Use tabs')).code === 0, {
     what: 'the run to take messages',
-    timeoutMs: 20_000,
     intervalMs: 100,
   })
   expect(agent?.messages).toMatchObject([{ text: 'Use tabs' }])
@@ -82,7 +81,7 @@ test('questions of an agent are shown, and answered in their order', async () =>
       const { stdout } = await sbx('run', 'show', id)
       return stdout.includes('What else?') && { id, text: stdout.toString() }
     },
-    { what: 'the questions', timeoutMs: 20_000, intervalMs: 100 },
+    { what: 'the questions', intervalMs: 100 },
   )
   expect(shown.text).toContain('Which?')
   expect((await sbx('run', 'approve', shown.id, 'r1', '--answer', 'One')).code).toBe(2)

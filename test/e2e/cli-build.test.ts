@@ -6,7 +6,6 @@ import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 import { openTerminal } from './support/terminal.ts'
 
 const ROOT = resolve(import.meta.dir, '../..')
-const WAIT_MS = 20_000
 
 /** No Bun, no Node, nothing of the workspace. */
 const BARE = ['env', '-i', 'PATH=/usr/bin:/bin', 'SHELL=/bin/bash', 'TERM=xterm-256color']
@@ -50,15 +49,15 @@ describe('the compiled executables', () => {
     await using first = openTerminal({
       argv: [...argv, '--env', 'PS1=P$ ', '--', 'bash', '--norc', '--noprofile', '-i'],
     })
-    await first.waitFor('P$ ', WAIT_MS)
+    await first.waitFor('P$ ')
     first.send('echo remember-$((40+2))\r')
-    await first.waitFor('remember-42', WAIT_MS)
-    await first.waitFor('P$ ', WAIT_MS)
+    await first.waitFor('remember-42')
+    await first.waitFor('P$ ')
     first.send('\x1d')
     expect((await first.exit).code).toBe(0)
     const session = /--session (\S+)/.exec(first.rawOutput())?.[1] ?? ''
     await using second = openTerminal({ argv: [...argv, '--session', session] })
-    await second.waitFor('remember-42', WAIT_MS)
+    await second.waitFor('remember-42')
     second.send('exit 6\r')
     expect(await second.exit).toEqual({ code: 6, signal: null })
   })

@@ -222,7 +222,7 @@ describe('cp', () => {
     expect((await cli('cp', `${BOX}:many`, join(here, 'back'))).code).toBe(0)
     expect(api.requests.length - before).toBeLessThan(20)
     expect(sumsOf(join(here, 'back'))).toBe(sumsOf(join(here, 'many')))
-  }, 60_000)
+  })
 
   test('resumes the upload of a large file after disconnects', async () => {
     writeFileSync(join(here, 'large'), randomBytes(20 * MIB))
@@ -236,7 +236,7 @@ describe('cp', () => {
     expect(readdirSync(there())).toEqual(['large'])
     // A cut costs what was on its way, and a piece at most when its end is not known yet.
     expect(proxy.stats.bytesToTarget - before.bytesToTarget).toBeLessThan(37 * MIB)
-  }, 60_000)
+  })
 
   test('resumes the download of a large file after disconnects', async () => {
     writeFileSync(there('large'), randomBytes(20 * MIB))
@@ -248,7 +248,7 @@ describe('cp', () => {
     expect(proxy.stats.disconnects - before.disconnects).toBe(2)
     expect(sumsOf(here)).toBe(sumsOf(there()))
     expect(proxy.stats.bytesToClient - before.bytesToClient).toBeLessThan(21 * MIB)
-  }, 60_000)
+  })
 
   test('restarts a file that changed while it was disconnected', async () => {
     writeFileSync(there('large'), randomBytes(8 * MIB, 1))
@@ -261,7 +261,7 @@ describe('cp', () => {
     proxy.setFaults({ newConnections: 'accept' })
     expect((await copied).code).toBe(0)
     expect(sumsOf(here)).toBe(sumsOf(there()))
-  }, 60_000)
+  })
 
   test.each(['up', 'down'] as const)(
     'resumes a folder after disconnects on its way %s',
@@ -299,7 +299,7 @@ describe('cp', () => {
     const { stderr, code } = await cli('cp', `${BOX}:large`, join(here, 'large'))
     expect([stderr.split('\n')[0], code]).toEqual(['sbx-stdio: The sandbox does not answer', 255])
     expect(readdirSync(here)).toEqual([])
-  }, 60_000)
+  })
 
   test('starts a stopped sandbox, and reports it', async () => {
     writeFileSync(there('file'), 'content')
@@ -399,7 +399,7 @@ describe('cp', () => {
     expect(code).toBe(130)
     expect(readdirSync(here)).toEqual(['large'])
     expect(readFileSync(join(here, 'large'), 'utf8')).toBe('older')
-  }, 30_000)
+  })
 
   test('resumes an interrupted upload, and hints at it', async () => {
     const bytes = randomBytes(20 * MIB)
@@ -425,7 +425,7 @@ describe('cp', () => {
     expect([again.stderr, again.code]).toEqual(['', 0])
     expect(readdirSync(there())).toEqual(['large'])
     expect(readFileSync(there('large')).equals(bytes)).toBe(true)
-  }, 30_000)
+  })
 
   test('shows progress in one line, with escaped names (threat T24)', async () => {
     const name = 'file\x1b]0;owned\x07'
@@ -441,7 +441,7 @@ describe('cp', () => {
     expect(output).toMatch(/[0-9]+% {2}[0-9.]+ [KM]iB of 3\.0 MiB {2}[0-9.]+ [KM]?i?B\/s {2}0:0[0-9] left/)
     expect(output).not.toContain('\x1b]0')
     expect(output.split('\n').length).toBe(1)
-  }, 30_000)
+  })
 
   test('exits like SIGPIPE when its reader is gone', async () => {
     writeFileSync(there('large'), randomBytes(20 * MIB))
@@ -558,5 +558,5 @@ describe('ls', () => {
     for (let at = 0; at < 1_100; at += 1) writeFileSync(there(`many/${at}`), '')
     const { stdout } = await cli('ls', `${BOX}:many`)
     expect(stdout.toString().trim().split('\n').length).toBe(1_100)
-  }, 30_000)
+  })
 })

@@ -422,7 +422,7 @@ describe('sbx-stdio without a terminal', () => {
           before = now
           return isStill
         },
-        { what: 'the pipe to be full', timeoutMs: 20_000 },
+        { what: 'the pipe to be full' },
       )
       await killUntilExit(child, 'SIGTERM')
       closeSync(full)

@@ -3,9 +3,6 @@ import { eventually, isAlive } from '@sandwire/testing'
 import { openTarget, type Target } from './cli-runner.ts'
 import { openTerminal, type TerminalProgram } from './support/terminal.ts'
 
-/** Waits are generous: the machine may be busy. */
-const WAIT_MS = 20_000
-
 /** A bash without settings, with a unique prompt. */
 const SHELL = ['--', 'bash', '--norc', '--noprofile', '-i'] as const
 const PROMPT = 'P$ '
@@ -35,7 +32,7 @@ describe('sbx-stdio in a terminal', () => {
 
   const openShell = async (via: 'direct' | 'proxy' = 'direct', options: readonly string[] = []) => {
     const terminal = open([...options, ...ENV, ...SHELL], via)
-    await terminal.waitFor(PROMPT, WAIT_MS)
+    await terminal.waitFor(PROMPT)
     return terminal
   }
 
@@ -70,7 +67,7 @@ describe('sbx-stdio in a terminal', () => {
   test('restores the terminal after a normal end', async () => {
     await using terminal = open(sh('echo ready; read line'))
     const before = terminal.modes()
-    await terminal.waitFor('ready', WAIT_MS)
+    await terminal.waitFor('ready')
     await eventually(() => terminal.modes().isRaw, { what: 'raw mode' })
     terminal.send('\r')
     await terminal.exit
@@ -87,15 +84,15 @@ describe('sbx-stdio in a terminal', () => {
     await using terminal = await openShell()
     // The echo shows that the command, not the shell that starts it, is in the foreground.
     terminal.send('sh -c \'echo u""p; exec sleep 100\'\r')
-    await terminal.waitFor('up\r\n', WAIT_MS)
+    await terminal.waitFor('up\r\n')
     terminal.send('\x03')
-    await terminal.waitFor(PROMPT, WAIT_MS)
+    await terminal.waitFor(PROMPT)
     terminal.send('echo rc=$?\r')
-    await terminal.waitFor('rc=130', WAIT_MS)
+    await terminal.waitFor('rc=130')
     terminal.send('stty raw -echo; echo ra""w; head -c 3 | od -An -tx1; stty sane\r')
-    await terminal.waitFor('raw\n', WAIT_MS)
+    await terminal.waitFor('raw\n')
     terminal.send('\x03\x1a\x1c')
-    await terminal.waitFor('03 1a 1c', WAIT_MS)
+    await terminal.waitFor('03 1a 1c')
     terminal.send('exit 4\r')
     expect(await terminal.exit).toEqual({ code: 4, signal: null })
   })
@@ -109,13 +106,13 @@ describe('sbx-stdio in a terminal', () => {
         await terminal.waitFor('33 91', 500)
         return true
       },
-      { what: 'the new size', timeoutMs: WAIT_MS },
+      { what: 'the new size' },
     )
   })
 
   test('draws on the screen like a local program', async () => {
     await using terminal = open(sh("printf '\\033[2J\\033[3;4Hhere'; read line"))
-    await terminal.waitFor('here', WAIT_MS)
+    await terminal.waitFor('here')
     expect(await terminal.screen()).toBe('\n\n   here')
   })
 
@@ -135,11 +132,11 @@ describe('sbx-stdio in a terminal', () => {
     test('keeps the session; --session restores its screen, and gets its exit code', async () => {
       await using first = await openShell()
       first.send('echo remember-$((40+2))\r')
-      await first.waitFor('remember-42', WAIT_MS)
-      await first.waitFor(PROMPT, WAIT_MS)
+      await first.waitFor('remember-42')
+      await first.waitFor(PROMPT)
       const reattach = await detach(first)
       await using second = openTerminal({ argv: reattach as [string, ...string[]] })
-      await second.waitFor('remember-42', WAIT_MS)
+      await second.waitFor('remember-42')
       second.send('echo again; exit 6\r')
       expect(await second.exit).toEqual({ code: 6, signal: null })
       expect(await second.screen()).toContain(
@@ -151,7 +148,7 @@ describe('sbx-stdio in a terminal', () => {
       const on = '\\033[?1049h\\033[?1000h\\033[?1006h\\033[?2004h\\033[?25l\\033[?1h\\033='
       await using terminal = open(sh(`printf '${on}full'; sleep 100`))
       const before = terminal.modes()
-      await terminal.waitFor('full', WAIT_MS)
+      await terminal.waitFor('full')
       await detach(terminal)
       const output = terminal.rawOutput()
       for (const off of [
@@ -171,15 +168,15 @@ describe('sbx-stdio in a terminal', () => {
     test('can use another key, or none', async () => {
       const hex = sh('stty raw -echo; echo ready; head -c 1 | od -An -tx1; read line')
       await using other = open(['--escape', '^a', ...hex])
-      await other.waitFor('ready', WAIT_MS)
+      await other.waitFor('ready')
       other.send(ESCAPE)
-      await other.waitFor('1d', WAIT_MS)
+      await other.waitFor('1d')
       other.send('\x01')
       expect(await other.exit).toEqual({ code: 0, signal: null })
       await using none = open(['--escape', 'none', ...hex])
-      await none.waitFor('ready', WAIT_MS)
+      await none.waitFor('ready')
       none.send(ESCAPE)
-      await none.waitFor('1d', WAIT_MS)
+      await none.waitFor('1d')
       none.send('\n')
       expect(await none.exit).toEqual({ code: 0, signal: null })
     })
@@ -219,16 +216,16 @@ describe('sbx-stdio in a terminal', () => {
     test('that lasts is shown in one line and cleared; typed keys arrive', async () => {
       await using terminal = await openShell('proxy')
       terminal.send('echo one\r')
-      await terminal.waitFor(PROMPT, WAIT_MS)
+      await terminal.waitFor(PROMPT)
       const before = await terminal.screen()
       target.proxy.setFaults({ newConnections: 'refuse' })
       target.proxy.disconnectAll('reset')
-      await terminal.waitFor(/connection lost, reconnecting in \d+ s \(Ctrl\+\] to detach\)/, WAIT_MS)
+      await terminal.waitFor(/connection lost, reconnecting in \d+ s \(Ctrl\+\] to detach\)/)
       const shown = (await terminal.screen()).split('\n')
       expect(shown.slice(0, -1).map((line) => line.trimEnd())).toEqual(before.split('\n'))
       terminal.send('echo typed-while-down\r')
       target.proxy.setFaults({ newConnections: 'accept' })
-      await terminal.waitFor('typed-while-down\r\n', WAIT_MS)
+      await terminal.waitFor('typed-while-down\r\n')
       await eventually(async () => !(await terminal.screen()).includes('connection lost'), {
         what: 'the line to go',
       })
@@ -241,7 +238,7 @@ describe('sbx-stdio in a terminal', () => {
       await using terminal = await openShell('proxy')
       target.proxy.setFaults({ newConnections: 'refuse' })
       target.proxy.disconnectAll('reset')
-      await terminal.waitFor('connection lost', WAIT_MS)
+      await terminal.waitFor('connection lost')
       terminal.send(ESCAPE)
       expect(await terminal.exit).toEqual({ code: 0, signal: null })
       target.proxy.setFaults({ newConnections: 'accept' })
@@ -254,7 +251,7 @@ describe('sbx-stdio in a terminal', () => {
     const argv = [...doomed.argv(), '--retry-for', '1', ...ENV, ...SHELL] as [string, ...string[]]
     await using terminal = openTerminal({ argv })
     const before = terminal.modes()
-    await terminal.waitFor(PROMPT, WAIT_MS)
+    await terminal.waitFor(PROMPT)
     doomed.sandboxd.kill('SIGKILL')
     expect(await terminal.exit).toEqual({ code: 255, signal: null })
     expect(terminal.modes()).toEqual(before)
@@ -269,7 +266,7 @@ describe('sbx-stdio in a terminal', () => {
     const argv = [...doomed.argv(), '--sandbox', 'dev', ...ENV, ...SHELL] as [string, ...string[]]
     await using terminal = openTerminal({ argv, cols: 200 })
     const before = terminal.modes()
-    await terminal.waitFor(PROMPT, WAIT_MS)
+    await terminal.waitFor(PROMPT)
     doomed.sandboxd.kill('SIGTERM')
     expect((await terminal.exit).code).toBe(129)
     expect(terminal.modes()).toEqual(before)
@@ -280,7 +277,7 @@ describe('sbx-stdio in a terminal', () => {
 
   test('--pin keeps the sandbox running, also after a reconnect', async () => {
     await using terminal = open(['--pin', ...ENV, ...SHELL], 'proxy')
-    await terminal.waitFor(PROMPT, WAIT_MS)
+    await terminal.waitFor(PROMPT)
     const pinned = async (): Promise<unknown> => {
       const { sessions } = (await (await target.sandboxd.fetch('/activity')).json()) as {
         sessions: { running: boolean; pinned: boolean }[]
@@ -290,7 +287,7 @@ describe('sbx-stdio in a terminal', () => {
     expect(await pinned()).toContain(true)
     target.proxy.disconnectAll('reset')
     terminal.send('echo a""gain\r')
-    await terminal.waitFor('again', WAIT_MS)
+    await terminal.waitFor('again')
     terminal.send('exit\r')
     expect(await terminal.exit).toEqual({ code: 0, signal: null })
   })
@@ -301,7 +298,7 @@ describe('sbx-stdio in a terminal', () => {
     await Bun.write(fault, "process.on('SIGUSR2', () => { throw new Error('boom') })")
     await using terminal = openTerminal({ argv: [bun, '--preload', fault, ...rest, ...ENV, ...SHELL] })
     const before = terminal.modes()
-    await terminal.waitFor(PROMPT, WAIT_MS)
+    await terminal.waitFor(PROMPT)
     expect(terminal.modes().isRaw).toBe(true)
     process.kill(terminal.pid, 'SIGUSR2')
     expect(await terminal.exit).toEqual({ code: 255, signal: null })
@@ -326,7 +323,7 @@ describe('sbx-stdio in a terminal', () => {
   test('Ctrl-C exits while connecting', async () => {
     target.proxy.setFaults({ newConnections: 'hold' })
     await using terminal = open([...SHELL], 'proxy')
-    await terminal.waitFor('connecting to', WAIT_MS)
+    await terminal.waitFor('connecting to')
     terminal.send('\x03')
     expect((await terminal.exit).code).toBe(130)
     target.proxy.setFaults({ newConnections: 'accept' })
@@ -337,17 +334,17 @@ describe('sbx-stdio in a terminal', () => {
     await using driver = await openShell()
     const session = await newestSession()
     await using viewer = open(['--session', session, '--role', 'viewer'])
-    await viewer.waitFor(PROMPT.trim(), WAIT_MS)
+    await viewer.waitFor(PROMPT.trim())
     viewer.send('touch by-viewer\r')
-    await viewer.waitFor(/read-only: you are watching \(Ctrl\+\] to detach\)/, WAIT_MS)
+    await viewer.waitFor(/read-only: you are watching \(Ctrl\+\] to detach\)/)
     viewer.send('touch by-viewer\r')
     driver.send('echo from-driver\r')
-    await viewer.waitFor('from-driver\r\n', WAIT_MS)
+    await viewer.waitFor('from-driver\r\n')
     viewer.send(ESCAPE)
     expect(await viewer.exit).toEqual({ code: 0, signal: null })
     expect(viewer.rawOutput().split('read-only').length).toBe(2)
     driver.send('ls; echo li""sted\r')
-    await driver.waitFor('listed', WAIT_MS)
+    await driver.waitFor('listed')
     expect(driver.rawOutput()).not.toContain('by-viewer')
     driver.send('exit\r')
     await driver.exit
@@ -364,9 +361,9 @@ describe('sbx-stdio in a terminal', () => {
         'direct',
         LARGE,
       )
-      await driver.waitFor('<ready>', WAIT_MS)
+      await driver.waitFor('<ready>')
       const viewer = open(['--session', await newestSession(), '--role', 'viewer'], 'direct', SMALL)
-      await viewer.waitFor('<ready>', WAIT_MS)
+      await viewer.waitFor('<ready>')
       return { driver, viewer }
     }
 
@@ -378,10 +375,10 @@ describe('sbx-stdio in a terminal', () => {
       const { driver, viewer } = await watch("seq 1 5; printf '<ready>'; read line; seq 6 50; read line")
       await using _driver = driver
       await using _viewer = viewer
-      await viewer.waitFor('the session is 120x40, this terminal is 80x24', WAIT_MS)
+      await viewer.waitFor('the session is 120x40, this terminal is 80x24')
       expect(await shown(viewer)).toBe('1\n2\n3\n4\n5\n<ready>')
       driver.send('typed\r')
-      await viewer.waitFor('50\r\n', WAIT_MS)
+      await viewer.waitFor('50\r\n')
       const rows = Array.from({ length: 23 }, (_, at) => String(28 + at))
       expect(await shown(viewer)).toBe(rows.join('\n'))
     })
@@ -391,7 +388,7 @@ describe('sbx-stdio in a terminal', () => {
       await using _driver = driver
       await using _viewer = viewer
       const rows = Array.from({ length: 23 }, (_, at) => String(78 + at))
-      await viewer.waitFor('the session is', WAIT_MS)
+      await viewer.waitFor('the session is')
       expect((await shown(viewer)).split('\n').slice(-23)).toEqual([...rows.slice(1), '<ready>'])
     })
 
@@ -405,7 +402,7 @@ describe('sbx-stdio in a terminal', () => {
       const before = (await shown(viewer)).split('\n')
       expect(before.slice(0, 4)).toEqual(['row 1', 'row 2', 'row 3              <ready>', 'row 4'])
       driver.send('\r')
-      await viewer.waitFor('changed', WAIT_MS)
+      await viewer.waitFor('changed')
       expect((await shown(viewer)).split('\n').slice(3, 6)).toEqual(['row 4', 'changed', 'row 6'])
     })
 
@@ -416,7 +413,7 @@ describe('sbx-stdio in a terminal', () => {
       await using _driver = driver
       await using _viewer = viewer
       driver.send('\r')
-      await viewer.waitFor('z', WAIT_MS)
+      await viewer.waitFor('z')
       const [x, y] = ['x', 'y'].map((letter) => letter.repeat(80))
       expect(await shown(viewer)).toBe(`${x}\n${'x'.repeat(20)}\n${y}\n${'y'.repeat(10)}<ready>\nz`)
     })
@@ -426,11 +423,11 @@ describe('sbx-stdio in a terminal', () => {
     await using first = await openShell()
     const session = await newestSession()
     await using second = open(['--session', session])
-    await second.waitFor('another client is the driver', WAIT_MS)
+    await second.waitFor('another client is the driver')
     second.send(ESCAPE)
     await second.exit
     await using third = open(['--session', session, '--take'])
-    await first.waitFor('another client is the driver', WAIT_MS)
+    await first.waitFor('another client is the driver')
     third.send('exit 5\r')
     expect(await third.exit).toEqual({ code: 5, signal: null })
     expect(await first.exit).toEqual({ code: 5, signal: null })
@@ -439,7 +436,7 @@ describe('sbx-stdio in a terminal', () => {
   test('a closed window detaches; the session continues', async () => {
     const terminal = await openShell()
     terminal.send('sleep 1000 & echo pid=$!\r')
-    const pid = Number(/pid=(\d+)/.exec(await terminal.waitFor(/pid=\d+/, WAIT_MS))?.[1])
+    const pid = Number(/pid=(\d+)/.exec(await terminal.waitFor(/pid=\d+/))?.[1])
     process.kill(terminal.pid, 'SIGHUP')
     await terminal.exit
     expect(isAlive(pid)).toBe(true)

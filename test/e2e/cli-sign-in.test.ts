@@ -66,7 +66,7 @@ describe('login', () => {
     })
     fixture.expire()
     expect((await fixture.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
-  }, 30_000)
+  })
 
   test('revokes the replaced sign-in at the server and at the issuer', async () => {
     await fixture.login()
@@ -78,7 +78,7 @@ describe('login', () => {
     ])
     expect(await refresh(renewal.refreshToken)).toMatchObject({ error: 'invalid_grant' })
     expect(await refresh(fixture.stored.renewal.refreshToken)).toHaveProperty('access_token')
-  }, 30_000)
+  })
 
   test('reports in one line that the replaced sign-in could not be revoked', async () => {
     await fixture.login()
@@ -91,7 +91,7 @@ describe('login', () => {
       /^sbx-stdio: the earlier sign-in may still be valid: the server could not be notified: .+$/m,
     )
     expect((await fixture.cli('whoami')).stdout.toString()).toBe('Bob Baker\n')
-  }, 30_000)
+  })
 
   test('fails when the user declines', async () => {
     const { code, done } = await fixture.beginLogin()

@@ -54,7 +54,7 @@ describe('a stored sign-in', () => {
     expect(runs.map((run) => run.stderr + String(run.code)).filter((text) => !text.endsWith('0'))).toEqual([])
     expect(fixture.relay.grants.filter((grant) => grant === 'refresh_token')).toHaveLength(1)
     expect(readdirSync(fixture.folder)).toHaveLength(1)
-  }, 30_000)
+  })
 
   test('is removed when the issuer revokes it', async () => {
     await fixture.login('bob')
@@ -130,7 +130,7 @@ describe('a stored sign-in', () => {
     expect(run.stdout.toString()).toBe(Array.from({ length: 2000 }, (_, i) => `${i + 1}\n`).join(''))
     expect(fixture.stored.bearer).not.toBe(first)
     expect(proxy.authorizations).toEqual([`Bearer ${first}`, `Bearer ${fixture.stored.bearer}`])
-  }, 30_000)
+  })
 
   /** Refuses the selected bearers. */
   const refuse = (isRefused: (bearer: string) => boolean): ((request: Request) => Response | undefined) => {
@@ -155,7 +155,7 @@ describe('a stored sign-in', () => {
     expect(runs.map((run) => run.stdout.toString())).toEqual(['Ann Archer\n', 'Ann Archer\n'])
     expect(refreshes()).toBe(1)
     expect(fixture.stored.bearer).not.toBe(first)
-  }, 30_000)
+  })
 
   test('that the server refuses after renewal is reported, and not retried', async () => {
     await fixture.login()
@@ -172,7 +172,7 @@ describe('a stored sign-in', () => {
       'GET /api/whoami',
     ])
     expect(refreshes()).toBe(1)
-  }, 30_000)
+  })
 
   test('that the server refuses is renewed once for an attach', async () => {
     await using sandboxd = await startSandboxd()
@@ -200,7 +200,7 @@ describe('a stored sign-in', () => {
         `hint: sign in again: npx sbx-stdio login ${fixture.url}\n`,
     )
     expect(refreshes()).toBe(2)
-  }, 30_000)
+  })
 
   test('ends an attach when it has ended', async () => {
     await using sandboxd = await startSandboxd()
@@ -219,7 +219,7 @@ describe('a stored sign-in', () => {
       `sbx-stdio: Signed out: the issuer no longer accepts this sign-in\nhint: sign in again: npx sbx-stdio login ${fixture.url}\n`,
     )
     expect(proxy.authorizations).toHaveLength(1)
-  }, 30_000)
+  })
 
   test('is sent to no other origin: port, name or redirect (threat T2)', async () => {
     await fixture.login()

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { eventually, PtyClient } from '@sandwire/testing'
 import { type RunningHost, startHost } from './support/control.ts'
 
-const WAIT = { timeoutMs: 60_000 }
 setDefaultTimeout(120_000)
 
 let host: RunningHost
@@ -20,7 +19,6 @@ describe('terminals of the compat API, through control', () => {
     const before = open({ session_id })
     const token = await eventually(() => before.messages.find(({ type }) => type === 'session'), {
       what: 'a session in a new sandbox',
-      ...WAIT,
     })
     expect(token['session_id']).toMatch(/^swt1\./)
     before.type('echo remember\n')
@@ -40,7 +38,7 @@ describe('terminals of the compat API, through control', () => {
     await client.name()
     // Characters of every UTF-8 length, in lines that do not align with frames.
     client.type('stty -echo; seq -f "%.0f-ä€😀" 1 200000; exit 7\n')
-    await eventually(() => client.messages.some(({ type }) => type === 'exit'), { what: 'the end', ...WAIT })
+    await eventually(() => client.messages.some(({ type }) => type === 'exit'), { what: 'the end' })
     expect(client.messages.at(-1)).toMatchObject({ type: 'exit', code: 7 })
     const text = client.text('output')
     expect(text).not.toContain('\ufffd')

@@ -13,7 +13,6 @@ import { traceMemory } from './support/memory.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
 const MIB = 1024 * 1024
-const WAIT = { timeoutMs: 20_000 }
 const PATH = '/envelopes/pty'
 
 let sandboxd: RunningSandboxd
@@ -65,7 +64,7 @@ describe('the compat terminal endpoint', () => {
     const { port, headers } = sandboxd
     await using socket = await openRawWebSocketOrThrow({ port, headers, path: `${PATH}${run('cat')}&ping=1` })
     for (;;) {
-      const { opcode } = await socket.nextFrame(WAIT.timeoutMs)
+      const { opcode } = await socket.nextFrame()
       if (opcode === OPCODE.ping) return
     }
   })
@@ -103,7 +102,7 @@ describe('the compat terminal endpoint', () => {
 
   test('takes neither the size nor the lease from a sandwire.v1 driver', async () => {
     await using driver = new Attached(sandboxd, { cmd: 'sh', mode: 'pty' }, { cols: 111, rows: 44 })
-    await eventually(() => driver.session, { what: 'a session', ...WAIT })
+    await eventually(() => driver.session, { what: 'a session' })
     await using client = open(`?session=${driver.session}`)
     await client.name()
     client.send({ type: 'resize', cols: 70, rows: 15 })
@@ -144,7 +143,6 @@ describe('the compat terminal endpoint', () => {
       // Each byte is read before the next one is requested.
       await eventually(async () => (await viewOf(await client.name())).output.end > line, {
         what: 'a byte',
-        ...WAIT,
       })
       client.type('\n')
     }
@@ -185,11 +183,11 @@ describe('the compat terminal endpoint', () => {
       seen += String(message['data']).length
     }
     expect(seen).toBe(bytes + 'end\n'.length)
-  }, 60_000)
+  })
 
   test('reports only that a session was not found, for every cause', async () => {
     await using pipe = new Attached(sandboxd, { cmd: 'cat', mode: 'pipe' })
-    await eventually(() => pipe.session, { what: 'a session', ...WAIT })
+    await eventually(() => pipe.session, { what: 'a session' })
     for (const session of ['never', pipe.session]) {
       await using client = open(`?session=${session}`)
       expect(await client.closed()).toEqual({ code: 4001, reason: 'session_not_found' })
@@ -203,12 +201,11 @@ describe('the compat terminal endpoint', () => {
     await first.waitForOutput('bye')
     await first.disconnect()
     await sandboxd.fetch(`/sessions/${session}/signal`, { method: 'POST', body: '{"signal":"SIGKILL"}' })
-    await eventually(async () => (await viewOf(session)).state === 'exited', { what: 'the end', ...WAIT })
+    await eventually(async () => (await viewOf(session)).state === 'exited', { what: 'the end' })
     const ended = async (query: string): Promise<string[]> => {
       await using client = open(`?session=${session}${query}`)
       await eventually(() => typesOf(client).some((type) => /exit|not_found/.test(type)), {
         what: 'an end',
-        ...WAIT,
       })
       return typesOf(client)
     }
@@ -253,7 +250,7 @@ test('a stopping sandboxd notifies compat terminals, running or ended, and close
   expect(running.messages.at(-1)).toMatchObject({ type: 'exit', code: 6 })
   expect(running.text('output')).toEndWith('bye\r\n')
   for (const client of [running, ended]) expect(client.text('error')).toStartWith('The sandbox is stopping')
-}, 30_000)
+})
 
 describe('the text terminal endpoint', () => {
   const TEXT = '/envelopes/text'
@@ -318,12 +315,11 @@ describe('the text terminal endpoint', () => {
     await slow.sendFrame({ opcode: OPCODE.text, payload: new TextEncoder().encode('\n') })
     await eventually(async () => (await viewOf(session)).output.end > 22 * MIB, {
       what: 'all lines',
-      ...WAIT,
     })
     slow.resume()
     let received = 0
     for (let text = ''; !text.includes('the 42nd line');) {
-      const { payload } = await slow.nextFrame(WAIT.timeoutMs)
+      const { payload } = await slow.nextFrame()
       received += payload.byteLength
       text = text.slice(-20) + new TextDecoder().decode(payload)
     }

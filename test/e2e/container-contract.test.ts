@@ -57,7 +57,7 @@ describe.skipIf(reason !== undefined)('with real containers', () => {
   afterAll(async () => {
     await miniflare?.dispose()
     await containers?.[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 
   providerContract('container', async (): Promise<ProviderUnderTest> => {
     const url = new URL(await miniflare.ready)

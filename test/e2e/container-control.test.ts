@@ -29,7 +29,7 @@ describe.skipIf(reason !== undefined)('control whose sandboxes are containers', 
 
   afterAll(async () => {
     await containers?.[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 
   const open = (options: Pick<ControlOptions, 'define' | 'alter'> = {}): Promise<RunningControl> =>
     startControl({

@@ -15,7 +15,6 @@ if (reason !== undefined) console.error(`Skipped, because ${reason}: sandboxes t
 
 /** Time within which control notices that a container ended. */
 const TOLD_WITHIN = { timeoutMs: 5_000 }
-const WAIT = { timeoutMs: 20_000 }
 
 interface Answer {
   readonly status: number
@@ -112,7 +111,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
   afterAll(async () => {
     await server?.host.stop()
     await containers?.[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 
   const inspect = async (name: string, format: string): Promise<string> =>
     (await containers.engine.docker('inspect', name, '--format', format)).trim()
@@ -144,7 +143,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     const refused = await server.host.fetch(at('file?path=../../../etc/passwd'))
     expect(refused.status).toBe(400)
     await server.host.fetch('/api/sandboxes/desk', { method: 'DELETE' })
-  }, 60_000)
+  })
 
   /** Creates a sandbox and returns its container. */
   const create = async (name: string, options: object = {}): Promise<string> => {
@@ -237,7 +236,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
       ...TOLD_WITHIN,
     })
     const ask = (): Promise<string> => server.run('orphan', 'echo fresh').catch(String)
-    await eventually(async () => (await ask()) === 'fresh\n', { what: 'a start', ...WAIT })
+    await eventually(async () => (await ask()) === 'fresh\n', { what: 'a start' })
   })
 
   test('survive a kill of workerd without losing output', async () => {
@@ -300,7 +299,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     expect(await send('outward', put)).toStartWith('HTTP/1.1 403 ')
     const direct = fetch(`http://${own.address}:${settings}/egress`, { method: 'PUT', body })
     expect((await rejectionOf(direct)).message).toContain('Unable to connect')
-  }, 60_000)
+  })
 
   test('have egress listeners that no one else can use (threat T22)', async () => {
     const { gateway } = containers.engine
@@ -331,7 +330,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
       expect(await containers.engine.docker(...run)).toBe('closed\n')
     }
     expect(await server.get('guarded', 'http://b.test/')).toStartWith('403 Sandwire blocked b.test')
-  }, 60_000)
+  })
 
   test('write a limited number of log lines about blocked requests (threat T22)', async () => {
     await create('noisy-listed', { network: { policy: 'allowlist', allow: ['a.test'] } })
@@ -377,7 +376,6 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     const get = (): Promise<string> => server.get('restored', 'http://b.test/').catch(() => 'not ready')
     await eventually(async () => (await get()).startsWith('403 Sandwire blocked b.test'), {
       what: 'a response from control',
-      ...WAIT,
     })
   })
 
@@ -409,7 +407,6 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     expect((await server.host.fetch('/api/sandboxes/doomed', { method: 'DELETE' })).status).toBe(204)
     await eventually(async () => !(await server.list()).includes(name), {
       what: 'the container to go',
-      ...WAIT,
     })
   })
 })
@@ -441,13 +438,13 @@ test.skipIf(reason !== undefined)('a host is not ready while its engine is down'
     expect(await readiness()).toMatchObject({ status: 200, body: { dependencies: { provider } } })
     rmSync(socket)
     // The last result is reused for a moment.
-    await eventually(async () => !(await host.fetch('/readyz')).ok, { what: 'it to be not ready', ...WAIT })
+    await eventually(async () => !(await host.fetch('/readyz')).ok, { what: 'it to be not ready' })
     expect(await readiness()).toMatchObject({
       status: 503,
       body: { status: 'unavailable', dependencies: { provider: { code: 'provider_unavailable' } } },
     })
     appear()
-    await eventually(async () => (await host.fetch('/readyz')).ok, { what: 'it to be ready', ...WAIT })
+    await eventually(async () => (await host.fetch('/readyz')).ok, { what: 'it to be ready' })
   } finally {
     rmSync(folder, { recursive: true })
   }

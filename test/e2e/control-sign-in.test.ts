@@ -15,7 +15,7 @@ beforeAll(async () => {
   sandboxes = new FakeSandboxes()
   control = await startControl({ runner: sandboxes, workbench: await buildWorkbench() })
   await control.fetch('/api/sandboxes', { method: 'POST', json: { name: 'dev', start: false } })
-}, 60_000)
+})
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()

@@ -296,7 +296,7 @@ describe('the bundle of a dry run', () => {
       handleRuntimeStdio: () => undefined,
     })
     await miniflare.ready
-  }, 60_000)
+  })
   afterAll(() => miniflare.dispose())
 
   test('serves control by its default export', async () => {

@@ -4,7 +4,6 @@ import { runDisconnectStress } from '../fuzz/disconnect-stress.ts'
 import { Attached, readShell, runShell } from './support/attached.ts'
 import { startWireServer, type WireServer } from './support/wire-server.ts'
 
-const WAIT = { timeoutMs: 50_000 }
 /** What is between client and sandboxd; undefined when they connect directly. */
 const BETWEEN = process.env['SANDWIRE_E2E']
 /** `npm run soak` makes 10,000. */
@@ -45,7 +44,7 @@ describeConnection('a link that goes silent', () => {
       newConnections: 'refuse',
     })
     await client.send('during\n')
-    await eventually(() => client.reconnections > 0, { what: 'the heartbeat timeout', ...WAIT })
+    await eventually(() => client.reconnections > 0, { what: 'the heartbeat timeout' })
     proxy.disconnectAll('reset')
     proxy.setFaults({ toClient: {}, toTarget: {}, newConnections: 'accept' })
     await client.waitFor('during')
@@ -92,7 +91,7 @@ describeConnection('a client whose connection ends without a close frame', () =>
     await client.waitFor('before')
     // The default heartbeat would notice it after 30 seconds.
     proxy.disconnectAll('half', 'toTarget')
-    await eventually(() => client.reconnections > 0, { what: 'the disconnect', timeoutMs: 20_000 })
+    await eventually(() => client.reconnections > 0, { what: 'the disconnect' })
     await client.send('after\n')
     await client.waitFor('after')
     expect(client.text).toBe('before\nafter\n')
@@ -117,7 +116,7 @@ describe('a session', () => {
       async () =>
         ((await (await sandboxd.fetch(`/sessions/${client.session}`)).json()) as { state: string }).state ===
         'exited',
-      { what: 'the process to end', ...WAIT },
+      { what: 'the process to end' },
     )
     proxy.setFaults({ newConnections: 'accept' })
     expect(await client.exit).toMatchObject({ code: 4 })

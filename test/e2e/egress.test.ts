@@ -44,7 +44,7 @@ beforeAll(async () => {
     ],
     { stdout: 'ignore', stderr: 'ignore' },
   )
-  await eventually(() => existsSync(socket), { what: 'the socket', timeoutMs: 15_000 })
+  await eventually(() => existsSync(socket), { what: 'the socket' })
 })
 afterAll(async () => {
   if (!isRoot) return
@@ -64,7 +64,7 @@ async function run(script: string): Promise<string> {
       const response = await call(`/sessions/${id}/output`)
       return response.headers.get('sandwire-state') === 'exited' ? response.text() : undefined
     },
-    { what: 'the output', timeoutMs: 20_000 },
+    { what: 'the output' },
   )
 }
 
@@ -121,7 +121,7 @@ test('the forward to the proxy applies backpressure', async () => {
   expect(offered).toBeLessThan(32 * 1024 * 1024)
   const stuckAt = offered
   client.resume()
-  await eventually(() => offered > stuckAt + 64 * 1024 * 1024, { what: 'the flow', timeoutMs: 20_000 })
+  await eventually(() => offered > stuckAt + 64 * 1024 * 1024, { what: 'the flow' })
   client.destroy()
   forward?.close()
   upstream.close()

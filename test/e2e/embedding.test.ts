@@ -7,7 +7,6 @@ import { type RunningHost, startHost } from './support/control.ts'
 import { PageProject } from './support/page-project.ts'
 
 const problem = findBrowserProblem()
-const WAIT = { timeoutMs: 20_000 }
 
 declare global {
   /** WebSockets of the page. */
@@ -142,7 +141,7 @@ test('the examples of the README compile in a strict project that installed the 
     "import { TerminalController } from '@sandwire/react'\nnew TerminalController({ url: 5 })\n",
   )
   expect(project.check()).toContain('wrong.ts(2')
-}, 60_000)
+})
 
 describe.skipIf(problem !== undefined)(
   `a terminal in a page of another origin${problem === undefined ? '' : ` (skipped: ${problem})`}`,
@@ -160,26 +159,24 @@ describe.skipIf(problem !== undefined)(
     afterAll(async () => {
       await listed?.[Symbol.asyncDispose]()
       await unlisted?.[Symbol.asyncDispose]()
-    }, 60_000)
+    })
 
     test.each(['react', 'plain'] as const)(
       'works where the operator allows the origin: %s',
       async (name) => {
         const { tab } = await listed.show(browser, name)
-        await eventually(async () => /[$#]/.test(await screenOf(tab)), { what: 'the prompt', ...WAIT })
+        await eventually(async () => /[$#]/.test(await screenOf(tab)), { what: 'the prompt' })
         await tab.locator('.xterm-screen').click()
         await tab.keyboard.type('kept=yes; echo $((6*7))x\n')
-        await eventually(async () => (await screenOf(tab)).includes('42x'), { what: 'the output', ...WAIT })
+        await eventually(async () => (await screenOf(tab)).includes('42x'), { what: 'the output' })
         // Reconnects with a ticket for its session.
         await tab.evaluate(() => sockets.at(-1)?.close())
         await eventually(() => tab.evaluate(() => sockets.length === 2), {
           what: 'a new connection',
-          ...WAIT,
         })
         await tab.keyboard.type('echo still-$kept\n')
         await eventually(async () => (await screenOf(tab)).includes('still-yes'), {
           what: 'the same shell',
-          ...WAIT,
         })
         expect(await tab.getByRole('status').count()).toBe(0)
         await tab.close()
@@ -192,15 +189,13 @@ describe.skipIf(problem !== undefined)(
       const status = tab.getByRole('status')
       await eventually(async () => (await status.innerText()).includes('Cannot get a ticket'), {
         what: 'the words',
-        ...WAIT,
       })
       expect(await status.innerText()).toContain('the server of this page answered 403')
       await eventually(() => told.find((line) => line.startsWith('link_lost Cannot get a ticket')), {
         what: 'the error',
-        ...WAIT,
       })
       await tab.close()
-    }, 60_000)
+    })
 
     test('reports a refused connection where the origin is not allowed', async () => {
       // The server omits the origin.
@@ -214,16 +209,15 @@ describe.skipIf(problem !== undefined)(
       const { tab, told } = await unlisted.show(browser, 'react')
       const words = `Cannot connect to ${unlisted.host.url}: the server does not respond, does not allow pages of ${unlisted.origin}, or did not accept the ticket`
       const status = tab.getByRole('status')
-      await eventually(async () => (await status.innerText()).includes(words), { what: 'the words', ...WAIT })
-      await eventually(() => told.includes(`link_lost ${words}`), { what: 'the error', ...WAIT })
+      await eventually(async () => (await status.innerText()).includes(words), { what: 'the words' })
+      await eventually(() => told.includes(`link_lost ${words}`), { what: 'the error' })
       await eventually(async () => (await status.innerText()) === `Disconnected. ${words}.`, {
         what: 'the end of it',
-        ...WAIT,
       })
       expect(await screenOf(tab)).not.toMatch(/[$#]/)
       // Even unconnected the terminal fits its container, so that the message is visible.
       expect((await tab.locator('.xterm-screen').boundingBox())?.height).toBeLessThanOrEqual(400)
       await tab.close()
-    }, 60_000)
+    })
   },
 )

@@ -16,7 +16,6 @@ const ALLOWANCE_BYTES = 8 * MIB
 const SEED = 4711
 /** Twice what the kernel's buffers, log and window hold, so that a process that is not paused shows. */
 const FILE_BYTES = 32 * MIB
-const WAIT = { timeoutMs: 30_000 }
 
 let directory = ''
 let sandboxd: RunningSandboxd
@@ -66,7 +65,7 @@ async function waitForStall(daemon: RunningSandboxd, session: string): Promise<n
       last = end
       return same >= 40 ? end : undefined
     },
-    { what: 'the output to stall', ...WAIT },
+    { what: 'the output to stall' },
   )
 }
 
@@ -184,7 +183,7 @@ describe('a process that does not read', () => {
           last = accepted
           return same > 100
         },
-        { what: 'the client to block', ...WAIT },
+        { what: 'the client to block' },
       )
       expect(accepted).toBeLessThan(2 * MIB)
       expect(readResidentBytes(sandboxd.pid) - before).toBeLessThan(ALLOWANCE_BYTES)
@@ -239,7 +238,7 @@ describe('an interrupt during a flood on a slow connection', () => {
       proxy.setFaults({ toClient: { rateBytesPerSecond: 1_000_000 } })
       const script = `trap 'echo "<stopped>"; exit 5' INT; yes 0123456789012345678901234567890123456789`
       await using client = runShell(sandboxd, script, { mode, port: proxy.port })
-      await eventually(() => client.stdout.length > 1_000_000, { what: 'the flood', ...WAIT })
+      await eventually(() => client.stdout.length > 1_000_000, { what: 'the flood' })
       const before = client.stdout.length
       if (mode === 'pty') await client.send('\x03')
       else client.handle.signal('SIGINT')
@@ -304,7 +303,7 @@ describe('a frozen viewer', () => {
       { isFrozen: true },
     )
     await viewer.isAttached()
-    await eventually(() => driver.stdout.length > 0, { what: 'the program to be ready', ...WAIT })
+    await eventually(() => driver.stdout.length > 0, { what: 'the program to be ready' })
     await driver.send('x')
     const { outputEnd } = await driver.exit
     expect(driver.stdout.length).toBe(outputEnd)
@@ -324,7 +323,6 @@ describe('a frozen driver', () => {
     await using driver = runShell(daemon, build, { mode: 'pty', isFrozen: true })
     await eventually(() => Bun.file(join(daemon.workspace, 'built')).exists(), {
       what: 'the build to finish',
-      ...WAIT,
     })
     driver.thaw()
     expect(await driver.exit).toMatchObject({ code: 0, outputEnd: 20_000_000 })
@@ -352,12 +350,11 @@ describe('a frozen driver', () => {
     await using driver = runShell(daemon, `read go; ${build}`, { mode: 'pty', port: proxy.port })
     await driver.isAttached()
     await driver.send('\n')
-    await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
+    await eventually(() => driver.stdout.length > 0, { what: 'output' })
     proxy.setFaults({ newConnections: 'refuse' })
     proxy.disconnectAll('reset')
     await eventually(() => Bun.file(join(daemon.workspace, 'built')).exists(), {
       what: 'the build to finish',
-      ...WAIT,
     })
     proxy.setFaults({ newConnections: 'accept' })
     expect((await driver.exit).code).toBe(0)
@@ -367,7 +364,7 @@ describe('a frozen driver', () => {
     await using daemon = await startSandboxd({ args: ['--grace-seconds', '1'] })
     await using proxy = openFaultProxy({ target: { port: daemon.port } })
     await using driver = runShell(daemon, build, { port: proxy.port })
-    await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
+    await eventually(() => driver.stdout.length > 0, { what: 'output' })
     proxy.setFaults({ newConnections: 'refuse' })
     proxy.disconnectAll('reset')
     const end = await waitForStall(daemon, driver.session)

@@ -94,7 +94,7 @@ describe('the credential gateway on one machine', () => {
           const now = await show()
           return now.state === 'ended' && now
         },
-        { what: 'the run to end', timeoutMs: 50_000, intervalMs: 200 },
+        { what: 'the run to end', intervalMs: 200 },
       )
       const events = await (await host.fetch(`/api/runs/${id}/events`)).text()
       const diff = await (await host.fetch(`/api/runs/${id}/diff`)).text()

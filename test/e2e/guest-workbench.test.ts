@@ -128,7 +128,6 @@ describe.skipIf(problem !== undefined)(
         await guest.first.run('echo by the guest > from-guest')
         await eventually(async () => (await owner.first.read('cat from-guest')).includes('by the guest'), {
           what: 'the file of the guest',
-          timeoutMs: 20_000,
         })
         await guest.page.getByRole('button', { name: 'Files', exact: true }).click()
         await guest.page.getByText('from-guest').waitFor()

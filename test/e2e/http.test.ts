@@ -8,7 +8,6 @@ import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 import { mintHex } from './support/wire-client.ts'
 
 const MAIN = resolve(import.meta.dir, '../../apps/sandboxd/src/main.ts')
-const WAIT = { timeoutMs: 20_000 }
 let sandboxd: RunningSandboxd
 
 beforeAll(async () => {
@@ -47,7 +46,6 @@ describe('POST /sessions', () => {
     const id = String(created.body['id'])
     await eventually(async () => (await json(`/sessions/${id}`)).body['state'] === 'exited', {
       what: 'the exit',
-      ...WAIT,
     })
     const output = await sandboxd.fetch(`/sessions/${id}/output`)
     expect((await output.text()).trim()).toBe('arg one|val|sub|11 77')
@@ -171,7 +169,7 @@ describe('other routes', () => {
         const { body: found } = await json('/activity')
         return Array.isArray(found['sessions']) && found['sessions'].length === 1 ? found : undefined
       },
-      { what: 'one session', timeoutMs: 10_000 },
+      { what: 'one session' },
     )
     expect(body).toMatchObject({ attachments: 1, sessions: [{ id: client.session }] })
     const nowMs = Date.now()
@@ -287,7 +285,7 @@ describe('GET /attach', () => {
         const now = client.handle.status.get()
         return now.kind === 'failed' ? now : undefined
       },
-      { what: 'the refusal', ...WAIT },
+      { what: 'the refusal' },
     )
     expect(status.error.code).toBe('path_refused')
     expect(status.error.message).toContain('no such folder')
@@ -308,7 +306,7 @@ test('answers requests that wait for changes of files at their end, over TCP and
     return get(`/versions/changes?known=${changes}&wait=13`)
   }
   try {
-    await eventually(() => existsSync(socket), { what: 'the socket', ...WAIT })
+    await eventually(() => existsSync(socket), { what: 'the socket' })
     const answers = await Promise.all([overTcp, overSocket].map(waits))
     for (const answer of answers) expect(answer).toMatchObject({ isEnding: false })
   } finally {

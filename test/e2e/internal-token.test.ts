@@ -118,7 +118,7 @@ describe('(threat T11) sandboxd behind control', () => {
         const output = await signed.fetch(`/sessions/${id}/output`)
         return output.headers.get('sandwire-state') === 'exited' ? output.text() : undefined
       },
-      { what: 'the answers', timeoutMs: 20_000 },
+      { what: 'the answers' },
     )
     expect(said).toBe('401 401 401 401 ')
   })
@@ -315,7 +315,7 @@ test('every log line about a request has its request id', async () => {
         typeof line !== 'string' && line['request_id'] === id ? [String(line['event'])] : [],
       )
   const isLogged = () => eventsOf(requestId).length >= 4 && eventsOf(refusedId).length >= 1
-  await eventually(isLogged, { what: 'the last lines', timeoutMs: 10_000 })
+  await eventually(isLogged, { what: 'the last lines' })
   expect(eventsOf(requestId).toSorted()).toEqual(['connected', 'disconnected', 'ended', 'started'])
   expect(eventsOf(refusedId)).toEqual(['refused'])
 })

@@ -27,7 +27,7 @@ describe.skipIf(problem !== undefined)(
       const json = { name: 'dev', start: false }
       await control.fetch('/api/sandboxes', { method: 'POST', headers, json })
       browser = await openSharedBrowser()
-    }, 60_000)
+    })
     afterAll(async () => {
       await control[Symbol.asyncDispose]()
       await issuer[Symbol.asyncDispose]()

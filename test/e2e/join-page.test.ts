@@ -49,7 +49,7 @@ describe.skipIf(problem !== undefined)(
       sandboxes = new FakeSandboxes()
       issuer = await startIssuer()
       browser = await openSharedBrowser()
-    }, 60_000)
+    })
     afterAll(async () => {
       await issuer[Symbol.asyncDispose]()
       await sandboxes[Symbol.asyncDispose]()

@@ -5,7 +5,6 @@ import { Attached, endSession, runShell } from './support/attached.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 import { readFileLines } from './support/lines.ts'
 
-const WAIT = { timeoutMs: 20_000 }
 const MODES = ['pipe', 'pty'] as const
 let sandboxd: RunningSandboxd
 
@@ -35,7 +34,7 @@ async function pidsOf(file: string, count: number): Promise<number[]> {
       const found = await readFileLines(file)
       return found.length >= count ? found : undefined
     },
-    { what: `${count} pids`, ...WAIT },
+    { what: `${count} pids` },
   )
   return lines.map(Number)
 }
@@ -105,7 +104,7 @@ describe('ending a session', () => {
     await using client = runShell(sandboxd, family(file), { mode })
     const pids = await pidsOf(file, 6)
     await endSession(sandboxd, client.session)
-    await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
+    await eventually(allDead(pids), { what: 'every process to end' })
     expect(await client.exit).toMatchObject({ code: null })
   })
 
@@ -119,7 +118,7 @@ describe('ending a session', () => {
     expect(await driver.exit).toMatchObject({ code: 12 })
     expect(await viewer.exit).toMatchObject({ code: 12 })
     expect([driver.text, viewer.text]).toEqual(['up\nbye\n', 'up\nbye\n'])
-    await eventually(() => isGone(driver.session), { what: 'the session to be gone', ...WAIT })
+    await eventually(() => isGone(driver.session), { what: 'the session to be gone' })
   })
 
   test.concurrent('[X11] reports the signal when the process had to be killed', async () => {
@@ -135,7 +134,7 @@ describe('ending a session', () => {
     const { session } = client
     expect((await view(session))?.state).toBe('exited')
     await endSession(sandboxd, session)
-    await eventually(() => isGone(session), { what: 'the session to be gone', ...WAIT })
+    await eventually(() => isGone(session), { what: 'the session to be gone' })
   })
 })
 
@@ -148,8 +147,8 @@ describe('keep', () => {
     const { session } = client
     client.handle.detach()
     expect(pids.every(isAlive)).toBe(true)
-    await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
-    await eventually(() => isGone(session), { what: 'the session to be gone', ...WAIT })
+    await eventually(allDead(pids), { what: 'every process to end' })
+    await eventually(() => isGone(session), { what: 'the session to be gone' })
   })
 
   test.concurrent('does not expire while a client is attached', async () => {
@@ -167,7 +166,7 @@ describe('keep', () => {
     await using client = runShell(sandboxd, family(file), { keepSeconds: 0, mode })
     const pids = await pidsOf(file, 6)
     client.handle.detach()
-    await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
+    await eventually(allDead(pids), { what: 'every process to end' })
   })
 
   test.concurrent('[X3] keeps the exit and the output for a late attachment', async () => {
@@ -182,7 +181,7 @@ describe('keep', () => {
     await using client = runShell(sandboxd, 'true', { keepSeconds: 1 })
     await client.exit
     const { session } = client
-    await eventually(() => isGone(session), { what: 'the session to be gone', ...WAIT })
+    await eventually(() => isGone(session), { what: 'the session to be gone' })
     const late = new Attached(sandboxd, { session })
     expect(await rejectionOf(late.exit)).toMatchObject({ code: 'session_gone' })
   })
@@ -198,7 +197,7 @@ describe('keep', () => {
     const created = (await (await sandboxd.fetch('/sessions', { method: 'POST', body })).json()) as {
       id: string
     }
-    await eventually(async () => (await view(created.id))?.exit?.code === 5, { what: 'the exit', ...WAIT })
+    await eventually(async () => (await view(created.id))?.exit?.code === 5, { what: 'the exit' })
     const output = await sandboxd.fetch(`/sessions/${created.id}/output`)
     expect(await output.text()).toBe('hi\n')
     expect(output.headers.get('sandwire-state')).toBe('exited')
@@ -220,7 +219,7 @@ describe('a plain connection', () => {
       const pids = await pidsOf(file, 6)
       if (how === 'close') await client.close()
       else client.terminate()
-      await eventually(allDead(pids), { what: 'every process to end', ...WAIT })
+      await eventually(allDead(pids), { what: 'every process to end' })
     },
   )
 })
@@ -241,7 +240,7 @@ test('[C6] a session that never received hello starts no process and frees its s
     async () =>
       ((await (await sandboxd.fetch('/sessions')).json()) as { sessions: unknown[] }).sessions.length <=
       before,
-    { what: 'the slot to be free', ...WAIT },
+    { what: 'the slot to be free' },
   )
   expect(await Bun.file(file).exists()).toBe(false)
 })

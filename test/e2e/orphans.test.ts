@@ -32,9 +32,9 @@ describe('(threat T40) a process that lost its parent', () => {
       'for i in 1 2 3 4 5; do (setsid sleep 86125 &); done; echo started; read line; pkill -f "^sleep 86125"; sleep 86126'
     await using client = runShell(sandboxd, script)
     await client.waitFor('started')
-    await eventually(() => countChildren().all === 6, { what: 'the orphans', timeoutMs: 10_000 })
+    await eventually(() => countChildren().all === 6, { what: 'the orphans' })
     await client.send('\n')
-    await eventually(() => countChildren().all === 1, { what: 'their end', timeoutMs: 10_000 })
+    await eventually(() => countChildren().all === 1, { what: 'their end' })
   })
 
   test('[X11] ends with its own session only', async () => {
@@ -43,16 +43,14 @@ describe('(threat T40) a process that lost its parent', () => {
     await Promise.all([one.waitFor('ready'), two.waitFor('ready')])
     await eventually(() => isAsleep(LENGTHS.first) && isAsleep(LENGTHS.second), {
       what: 'both daemons',
-      timeoutMs: 10_000,
     })
     await sandboxd.fetch(`/sessions/${one.session}`, { method: 'DELETE' })
-    await eventually(() => !isAsleep(LENGTHS.first), { what: 'the end of the first', timeoutMs: 10_000 })
+    await eventually(() => !isAsleep(LENGTHS.first), { what: 'the end of the first' })
     expect(isAsleep(LENGTHS.second)).toBe(true)
     await sandboxd.fetch(`/sessions/${two.session}`, { method: 'DELETE' })
-    await eventually(() => !isAsleep(LENGTHS.second), { what: 'the end of the second', timeoutMs: 10_000 })
+    await eventually(() => !isAsleep(LENGTHS.second), { what: 'the end of the second' })
     await eventually(() => countChildren().all === 0, {
       what: 'no child',
-      timeoutMs: 10_000,
     })
   })
 
@@ -66,7 +64,6 @@ describe('(threat T40) a process that lost its parent', () => {
     expect(codes).toEqual(Array.from({ length: 40 }, (_, index) => index))
     await eventually(() => countChildren().zombies === 0, {
       what: 'no zombie',
-      timeoutMs: 10_000,
     })
   })
 })

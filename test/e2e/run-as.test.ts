@@ -144,7 +144,7 @@ describe.if(isRoot)('a process run as another user', () => {
     const before = livingOf(UID)
     expect(before).toBeGreaterThanOrEqual(4)
     await sandboxd.fetch(`/sessions/${client.session}`, { method: 'DELETE' })
-    await eventually(() => livingOf(UID) <= before - 4, { what: 'the processes to end', timeoutMs: 15_000 })
+    await eventually(() => livingOf(UID) <= before - 4, { what: 'the processes to end' })
   })
 
   const probes: readonly [string, string][] = [

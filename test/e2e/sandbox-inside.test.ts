@@ -39,7 +39,7 @@ describe.if(problem === undefined)('a process in a bubblewrap sandbox', () => {
     // The shell reports that the command is in the foreground before it is interrupted.
     const last = `sh -c 'echo begun $((6 * 7)); exec sleep 100'`
     await client.sendInput(`stat -c "owner %u" $(tty); stty size; ${last}\n`)
-    await eventually(() => client.stdout.text.includes('begun 42'), { what: 'the last', timeoutMs: 10_000 })
+    await eventually(() => client.stdout.text.includes('begun 42'), { what: 'the last' })
     expect(client.stdout.text).toContain('30 90')
     expect(client.stdout.text).toContain('owner 1000')
     await client.sendInput('\u0003')
@@ -79,11 +79,10 @@ describe.if(problem === undefined)('a process in a bubblewrap sandbox', () => {
       id,
       `${daemon}; sleep 0.3; pgrep -f '^sleep 86200' | wc -l; sleep 86201`,
     )
-    await eventually(() => client.stdout.text.includes('1\n'), { what: 'the daemon', timeoutMs: 10_000 })
+    await eventually(() => client.stdout.text.includes('1\n'), { what: 'the daemon' })
     client.terminate()
     await eventually(async () => (await fixture.run(id, `pgrep -f '^sleep 8620' | wc -l`)).trim() === '0', {
       what: 'every process to end',
-      timeoutMs: 15_000,
     })
     expect(await fixture.run(id, `ps -eo stat= | grep -c '^Z'`)).toBe('0\n')
   })

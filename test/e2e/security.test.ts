@@ -9,7 +9,6 @@ import { AS_NOBODY, NOBODY, nobodyProblem } from './support/nobody.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 import { mintHex, WireClient } from './support/wire-client.ts'
 
-const WAIT = { timeoutMs: 20_000 }
 const ORIGIN = 'https://app.example'
 const CANARY = `CNRY-${mintHex()}`
 let sandboxd: RunningSandboxd
@@ -264,7 +263,7 @@ describe('the Origin header', () => {
       headers: { origin: ORIGIN },
     })
     expect(without).toMatchObject({ kind: 'refused', status: 401 })
-    await eventually(async () => (await countSessions()) === 0, { what: 'the session to end', ...WAIT })
+    await eventually(async () => (await countSessions()) === 0, { what: 'the session to end' })
   })
 
   test('is optional, because programs send none', async () => {
@@ -275,7 +274,7 @@ describe('the Origin header', () => {
     })
     expect(open.kind).toBe('open')
     if (open.kind === 'open') await open.socket.closed
-    await eventually(async () => (await countSessions()) === 0, { what: 'the session to end', ...WAIT })
+    await eventually(async () => (await countSessions()) === 0, { what: 'the session to end' })
   })
 
   test('gets no CORS headers', async () => {
@@ -322,7 +321,7 @@ describe('identities', () => {
             const now = joined.handle.status.get()
             return now.kind === 'failed' ? now : undefined
           },
-          { what: 'the refusal', ...WAIT },
+          { what: 'the refusal' },
         )
         expect(['session_not_found', 'bad_request']).toContain(status.error.code)
       }
@@ -375,7 +374,7 @@ describe('the log', () => {
             (line) =>
               typeof line === 'object' && line['event'] === 'ended' && line['session'] === client.session,
           ),
-      { what: 'the exit in the log', ...WAIT },
+      { what: 'the exit in the log' },
     )
     const log = JSON.stringify(sandboxd.logs())
     for (const mark of [sandboxd.secret, CANARY, ...Object.values(marks)]) expect(log).not.toContain(mark)
@@ -413,7 +412,7 @@ describe('--insecure', () => {
     )
     try {
       const url = `http://127.0.0.1:${port}/sessions`
-      await eventually(async () => (await fetch(url)).status === 200, { what: 'sandboxd', ...WAIT })
+      await eventually(async () => (await fetch(url)).status === 200, { what: 'sandboxd' })
       expect((await fetch(url, { headers: { origin: 'https://evil.example' } })).status).toBe(403)
       expect((await fetch(url, { headers: { host: 'evil.example' } })).status).toBe(421)
     } finally {

@@ -6,7 +6,6 @@ import { Attached, runShell } from './support/attached.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 import { describeScreen, drawBytes, drawEvents, textOf, writeTo } from './support/screen.ts'
 
-const WAIT = { timeoutMs: 20_000 }
 const COLS = 100
 const ROWS = 30
 let sandboxd: RunningSandboxd
@@ -24,13 +23,13 @@ async function play(first: string, second = ''): Promise<Attached> {
   const script = `stty raw -echo; cat ${id}-1; head -c 1 >/dev/null; cat ${id}-2; head -c 1 >/dev/null`
   const driver = runShell(sandboxd, script, { mode: 'pty', cols: COLS, rows: ROWS })
   const length = Buffer.byteLength(first)
-  await eventually(() => driver.stdout.length >= length, { what: 'the first part', ...WAIT })
+  await eventually(() => driver.stdout.length >= length, { what: 'the first part' })
   return driver
 }
 
 async function joinScreen(driver: Attached): Promise<Attached> {
   const late = new Attached(sandboxd, { session: driver.session, role: 'viewer' })
-  await eventually(() => late.screens.length > 0, { what: 'a snapshot', ...WAIT })
+  await eventually(() => late.screens.length > 0, { what: 'a snapshot' })
   return late
 }
 
@@ -141,7 +140,7 @@ describe('a snapshot for a late attachment', () => {
     await using driver = await play(`${'abcdefghij'.repeat(25)}\r\n${text(0, 5)}`, 'wide\r\n')
     await using early = await joinScreen(driver)
     driver.handle.resize(60, 20)
-    await eventually(() => early.sizes.at(-1)?.cols === 60, { what: 'the new size', ...WAIT })
+    await eventually(() => early.sizes.at(-1)?.cols === 60, { what: 'the new size' })
     await using late = await joinScreen(driver)
     expect(late.screens[0]).toMatchObject({ cols: 60, rows: 20 })
     const [drawn, wanted] = [await drawEvents(late, 60, 20), await drawEvents(driver, COLS, ROWS)]
@@ -179,13 +178,12 @@ describe('an attachment disconnected for longer than the log reaches back', () =
     await viewer.send('x')
     await eventually(() => Bun.file(join(daemon.workspace, 'written')).exists(), {
       what: 'the output',
-      ...WAIT,
     })
     proxy.setFaults({ newConnections: 'accept' })
-    await eventually(() => driver.screens.length > 0, { what: 'a snapshot', ...WAIT })
+    await eventually(() => driver.screens.length > 0, { what: 'a snapshot' })
     const showsEnd = async () =>
       JSON.stringify(describeScreen(await drawEvents(driver, 80, 24))).includes('number 400000')
-    await eventually(showsEnd, { what: 'the end of the output on the screen', ...WAIT })
+    await eventually(showsEnd, { what: 'the end of the output on the screen' })
     await driver.send('x')
     expect(await driver.exit).toMatchObject({ code: 0 })
   })
@@ -202,13 +200,12 @@ describe('an attachment disconnected for longer than the log reaches back', () =
         const response = await daemon.fetch(`/sessions/${driver.session}`)
         return ((await response.json()) as { output: { end: number } }).output.end > 0
       },
-      { what: 'output', ...WAIT },
+      { what: 'output' },
     )
     proxy.setFaults({ newConnections: 'refuse' })
     proxy.disconnectAll('reset')
     await eventually(() => Bun.file(join(daemon.workspace, 'written')).exists(), {
       what: 'the output',
-      ...WAIT,
     })
     proxy.setFaults({ newConnections: 'accept' })
     driver.thaw()

@@ -7,7 +7,6 @@ import { type RunningHost, startHost } from './support/control.ts'
 const SCRIPTS = path.resolve(import.meta.dir, '../../deploy/sandbox')
 /** A cold sprite wakes, and the program of 100 MB is uploaded if it changed. */
 const DEPLOY_MS = 600_000
-const WAIT = { timeoutMs: 60_000 }
 
 /** A sprite that these tests may use; named by a variable of its own, because the server's would apply to the other tests too. */
 const sprite = process.env['SANDWIRE_TEST_SPRITE']
@@ -105,17 +104,16 @@ describe.skipIf(problem !== undefined)(
       'finds a terminal of the exec API again',
       async () => {
         const first = openTerminal()
-        await eventually(() => first.messages.some(({ type }) => type === 'session'), { what: 'it', ...WAIT })
+        await eventually(() => first.messages.some(({ type }) => type === 'session'), { what: 'it' })
         const session = await first.name()
         first.type('mark=the""same; echo mar""ked\n')
-        await eventually(() => first.text('output').includes('marked'), { what: 'the output', ...WAIT })
+        await eventually(() => first.text('output').includes('marked'), { what: 'the output' })
         await first.disconnect()
         const second = openTerminal(session)
-        await eventually(() => second.messages.length > 0, { what: 'an answer', ...WAIT })
+        await eventually(() => second.messages.length > 0, { what: 'an answer' })
         second.type('echo "$mark shell"; exit 3\n')
         await eventually(() => second.messages.some(({ type }) => type === 'exit'), {
           what: 'the exit',
-          ...WAIT,
         })
         expect(second.text('output')).toContain('thesame shell')
         expect(await second.first('exit')).toMatchObject({ code: 3 })

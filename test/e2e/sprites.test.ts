@@ -9,7 +9,6 @@ import { type RunningHost, startHost } from './support/control.ts'
 import { openSpritesServer, type SpritesServer } from './support/sprites-server.ts'
 
 const problem = findFakeSpritesProblem()
-const WAIT = { timeoutMs: 20_000 }
 
 describe.skipIf(problem !== undefined)(
   `a host with sprites${problem === undefined ? '' : ` (${problem})`}`,
@@ -61,17 +60,17 @@ describe.skipIf(problem !== undefined)(
 
     test('keeps a session through a sprite that freezes and thaws', async () => {
       await using client = new Attached(server(), { cmd: 'sh', args: ['-c', 'echo ready; cat'] })
-      await eventually(() => client.text.includes('ready'), { what: 'the process', ...WAIT })
+      await eventually(() => client.text.includes('ready'), { what: 'the process' })
       sprites.api.sprite('dev').freeze()
       await client.send('after\n')
-      await eventually(() => client.text.includes('after'), { what: 'the echo', ...WAIT })
+      await eventually(() => client.text.includes('after'), { what: 'the echo' })
       expect(client.text).toBe('ready\nafter\n')
     })
 
     test('starts a cold sprite again, with its files', async () => {
       await sprites.api.sprite('dev').freezeCold()
       const show = async (): Promise<string> => (await host.fetch('/api/sandboxes/default')).text()
-      await eventually(async () => (await show()).includes('"reason":"cold"'), { what: 'the end', ...WAIT })
+      await eventually(async () => (await show()).includes('"reason":"cold"'), { what: 'the end' })
       await send('POST', '/api/sandboxes/default/start')
       expect(await (await host.fetch('/api/file?path=a/b.txt')).json()).toMatchObject({ content: 'one' })
     })
@@ -98,7 +97,6 @@ describe.skipIf(problem !== undefined)(
       sprites.api.behavior.intercept = () => new Response('RAW upstream text', { status: 503 })
       await eventually(async () => (await host.fetch('/readyz')).status === 503, {
         what: 'the failure',
-        ...WAIT,
       })
       const ready = await (await host.fetch('/readyz')).text()
       expect(ready).toContain('"reason":"unreachable"')
@@ -107,11 +105,9 @@ describe.skipIf(problem !== undefined)(
       sprites.api.behavior.intercept = undefined
       await eventually(async () => (await host.fetch('/readyz')).status === 200, {
         what: 'the recovery',
-        ...WAIT,
       })
       await eventually(async () => (await host.fetch('/api/file?path=a/b.txt')).status === 200, {
         what: 'a read',
-        ...WAIT,
       })
       const metrics = await (await host.fetch('/metrics')).text()
       expect(metrics).toContain('sandwire_sprites_requests_total{status="200"}')

@@ -9,7 +9,6 @@ import { expectRunning } from './support/sandbox-manager-contract.ts'
 import { SandboxManagerFixture } from './support/sandbox-manager-fixture.ts'
 import { LAST_LINE } from './support/noisy-sandboxd.ts'
 
-const WAIT = { timeoutMs: 30_000 }
 const kind = (await findBubblewrapProblem()) === undefined ? 'bubblewrap' : 'none'
 
 describe('the log of a sandbox', () => {
@@ -19,7 +18,7 @@ describe('the log of a sandbox', () => {
     const spec = fixture.spec()
     await fixture.manager.start(spec)
     const read = (): Promise<string> => fixture.manager.readLog(spec.id, 64 * 1024)
-    await eventually(async () => (await read()).includes(LAST_LINE), { what: 'the last line', ...WAIT })
+    await eventually(async () => (await read()).includes(LAST_LINE), { what: 'the last line' })
     for (const file of ['log.jsonl', 'log.jsonl.1'])
       expect(statSync(fixture.fileOf(spec.id, file)).size).toBeLessThanOrEqual(MAX_LOG_BYTES)
     const log = await read()

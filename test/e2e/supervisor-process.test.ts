@@ -15,8 +15,6 @@ import { findBubblewrapProblem } from '../../apps/host/src/isolation/choose-isol
 import { expectRunning } from './support/sandbox-manager-contract.ts'
 import { SandboxManagerFixture } from './support/sandbox-manager-fixture.ts'
 
-const WAIT = { timeoutMs: 20_000 }
-
 let fixture: SandboxManagerFixture
 beforeAll(async () => {
   fixture = await SandboxManagerFixture.open(
@@ -105,10 +103,10 @@ describe('a supervisor', () => {
       spec.id,
       `trap 'echo bye > said; exit' TERM HUP; echo up; while :; do sleep 0.1; done`,
     )
-    await eventually(() => client.stdout.text === 'up\n', { what: 'the process', ...WAIT })
+    await eventually(() => client.stdout.text === 'up\n', { what: 'the process' })
     process.kill(pid, 'SIGTERM')
     await client.closed
-    await eventually(() => !isAlive(pid), { what: 'its end', ...WAIT })
+    await eventually(() => !isAlive(pid), { what: 'its end' })
     expect(await fixture.manager.status(spec.id)).toEqual({ id: spec.id, state: 'stopped' })
     expect(readdirSync(path.join(fixture.settings.runBase, 'control'))).toEqual([])
     await fixture.manager.start(spec)

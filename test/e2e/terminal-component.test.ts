@@ -8,7 +8,6 @@ import type { TerminalPage } from './terminal-page.tsx'
 declare const page: TerminalPage
 
 const problem = findBrowserProblem()
-const WAIT = { timeoutMs: 20_000 }
 
 describe.skipIf(problem !== undefined)(
   `the terminal component in a third-party page${problem === undefined ? '' : ` (skipped: ${problem})`}`,
@@ -21,7 +20,7 @@ describe.skipIf(problem !== undefined)(
     beforeAll(async () => {
       server = await servePage(new URL('./terminal-page.tsx', import.meta.url).pathname)
       browser = await openSharedBrowser()
-    }, 60_000)
+    })
     afterAll(async () => {
       await tab?.close()
       await server?.[Symbol.asyncDispose]()
@@ -44,34 +43,33 @@ describe.skipIf(problem !== undefined)(
       await open()
       const before = await server.countCreated()
       await tab.evaluate((url) => page.showOwn(url, 'sh', ['-c', 'echo hello; exit 3']), server.url)
-      await eventually(async () => (await told()).includes('exit 3 null'), { what: 'the exit', ...WAIT })
+      await eventually(async () => (await told()).includes('exit 3 null'), { what: 'the exit' })
       expect(await server.countCreated()).toBe(before + 1)
       expect(sockets).toBe(1)
       expect((await told()).filter((word) => word === 'ticket')).toHaveLength(1)
       // At the first attempt.
       expect(await told()).not.toContain('reconnecting')
       expect((await told()).filter((word) => word.startsWith('exit '))).toEqual(['exit 3 null'])
-    }, 30_000)
+    })
 
     test('disposes its own terminal when unmounted', async () => {
       await open()
       await tab.evaluate((url) => page.showOwn(url, 'cat', []), server.url)
-      await eventually(async () => (await told()).includes('attached'), { what: 'the attachment', ...WAIT })
+      await eventually(async () => (await told()).includes('attached'), { what: 'the attachment' })
       await tab.evaluate(() => page.hide())
       await eventually(async () => (await server.countEnded()) === (await server.countCreated()), {
         what: 'the end',
-        ...WAIT,
       })
       expect(await tab.locator('.xterm').count()).toBe(0)
-    }, 30_000)
+    })
 
     test('keeps a given terminal, which can be mounted again', async () => {
       await open()
       const before = await server.countCreated()
       await tab.evaluate((url) => page.showGiven(url), server.url)
-      await eventually(async () => (await text()) !== '', { what: 'the prompt', ...WAIT })
+      await eventually(async () => (await text()) !== '', { what: 'the prompt' })
       await tab.evaluate(() => page.type('x=kept; echo on"e"\r'))
-      await eventually(async () => (await text()).includes('\none'), { what: 'the output', ...WAIT })
+      await eventually(async () => (await text()).includes('\none'), { what: 'the output' })
       await tab.evaluate(() => page.hide())
       await tab.evaluate((url) => page.showGiven(url), server.url)
       await tab.locator('.xterm').waitFor()
@@ -79,10 +77,10 @@ describe.skipIf(problem !== undefined)(
       await tab.evaluate((url) => page.showBare(url), server.url)
       await tab.locator('.xterm-screen').click()
       await tab.keyboard.type('echo $x\n')
-      await eventually(async () => (await text()).includes('\nkept'), { what: 'the same shell', ...WAIT })
+      await eventually(async () => (await text()).includes('\nkept'), { what: 'the same shell' })
       expect(await text()).toContain('\none')
       expect(await server.countCreated()).toBe(before + 1)
       expect(sockets).toBe(1)
-    }, 30_000)
+    })
   },
 )

@@ -3,7 +3,6 @@ import { connectPlain, eventually, isAlive } from '@sandwire/testing'
 import { type Attached, readShell, runShell } from './support/attached.ts'
 import { startWireServer, type WireServer } from './support/wire-server.ts'
 
-const WAIT = { timeoutMs: 20_000 }
 let sandboxd: WireServer
 
 beforeAll(async () => {
@@ -39,7 +38,7 @@ describe('a line in canonical mode', () => {
       await using client = runShell(sandboxd, script, { mode: 'pty' })
       await client.waitFor('<ready>')
       await client.send(`${'a'.repeat(length)}\n`)
-      await eventually(() => client.warnings.length > 0, { what: 'the refusal', ...WAIT })
+      await eventually(() => client.warnings.length > 0, { what: 'the refusal' })
       await client.send('bc\n')
       await client.waitFor('2:b')
       expect(client.warnings).toEqual(['line_too_long'])
@@ -51,7 +50,7 @@ describe('a line in canonical mode', () => {
     await using client = runShell(sandboxd, 'stty -echo; printf "<ready>"; exec sh', { mode: 'pty' })
     await client.waitFor('<ready>')
     await client.send(`echo start ${'x'.repeat(5_000)}; touch pwned\n`)
-    await eventually(() => client.warnings.includes('line_too_long'), { what: 'the refusal', ...WAIT })
+    await eventually(() => client.warnings.includes('line_too_long'), { what: 'the refusal' })
     await client.send('echo "al""ive"; ls\n')
     await client.waitFor('alive')
     expect(await readShell(sandboxd, 'test -e pwned || echo none')).toBe('none\n')
@@ -71,9 +70,9 @@ describe('a line in canonical mode', () => {
       await using client = await connectPlain(sandboxd.socketUrl(`/attach?${query}`), {
         headers: sandboxd.headers,
       })
-      await eventually(() => client.stdout.text.includes('<ready>'), { what: 'the program', ...WAIT })
+      await eventually(() => client.stdout.text.includes('<ready>'), { what: 'the program' })
       await client.sendInput(`${'a'.repeat(6_000)}\nbc\n`)
-      await eventually(() => client.stdout.text.includes('2:b'), { what: 'the next line', ...WAIT })
+      await eventually(() => client.stdout.text.includes('2:b'), { what: 'the next line' })
       expect(client.messagesOf('error')[0]).toMatchObject({ code: 'line_too_long' })
       expect(client.stdout.text.replaceAll('\r', '')).toBe('<ready>2:b\n')
     },
@@ -143,7 +142,7 @@ describe('a terminal', () => {
     const script = `stty raw -echo; head -c 3000000 /dev/zero | tr '\\0' z; printf '<end>'; exit 3`
     await using client = runShell(sandboxd, script, { mode: 'pty', isFrozen: true, overflow: 'block' })
     await client.isAttached()
-    await eventually(async () => (await viewOf(client)).output.end > 60_000, { what: 'the pause', ...WAIT })
+    await eventually(async () => (await viewOf(client)).output.end > 60_000, { what: 'the pause' })
     client.thaw()
     expect(await client.exit).toMatchObject({ code: 3, outputEnd: 3_000_005, truncated: false })
     expect(client.stdout.length).toBe(3_000_005)
@@ -157,7 +156,7 @@ describe('a terminal', () => {
       await using client = runShell(sandboxd, script, { mode: 'pty', isFrozen: true, windowBytes: 500 })
       await client.isAttached()
       const { pid } = await viewOf(client)
-      await eventually(() => pid === null || !isAlive(pid), { what: 'the child to exit', ...WAIT })
+      await eventually(() => pid === null || !isAlive(pid), { what: 'the child to exit' })
       client.thaw()
       expect(await client.exit).toMatchObject({ code: 3, outputEnd: 3_005, truncated: false })
       expect(client.text).toBe(`${'z'.repeat(3_000)}<end>`)

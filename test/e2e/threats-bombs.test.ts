@@ -75,7 +75,7 @@ describe.skipIf(problem !== undefined).each(canBecomeNobody ? [false, true] : [f
         // It may end by a kill of the process, a stop of the sandbox, or the destroy below.
         bomb.exit.catch(() => undefined)
         // Before it starts, because a bomb slows its own sandbox down.
-        await bomb.isAttached(60_000)
+        await bomb.isAttached()
         await bomb.send('go\n')
         const untilMs = performance.now() + BOMB_MS
         do {

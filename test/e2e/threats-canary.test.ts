@@ -256,7 +256,6 @@ describe('a secret (threat T2)', () => {
     await deployment.killWorkerd()
     await eventually(async () => (await deployment.fetch('/healthz').catch(() => undefined))?.ok, {
       what: 'control',
-      timeoutMs: 30_000,
     })
   })
   afterAll(() => deployment[Symbol.asyncDispose]())

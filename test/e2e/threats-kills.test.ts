@@ -15,7 +15,8 @@ import { commandOf, Deployment } from './support/deployment.ts'
 /** Time to report a dead sandbox as stopped and to remove everything of it. */
 const SOON = { timeoutMs: 5_000 }
 /** Upper bound for everything else. */
-const WAIT = { timeoutMs: 30_000 }
+/** Time for an attachment to end. */
+const END_MS = 60_000
 
 /** Processes that are hard to end: in their own session, forked twice, or ignoring signals. */
 const STUBBORN = [
@@ -50,7 +51,7 @@ async function fill(name: string): Promise<{ readonly id: string; readonly pids:
   const sleepers = (): number =>
     readDescendants(deployment.supervisor(id)).filter(({ pid }) => commandOf(pid) === `sleep\0${mark}\0`)
       .length
-  await eventually(() => sleepers() >= STUBBORN.length, { what: 'the stubborn processes', ...WAIT })
+  await eventually(() => sleepers() >= STUBBORN.length, { what: 'the stubborn processes' })
   return { id, pids: await settled(deployment.supervisor(id)) }
 }
 
@@ -65,7 +66,7 @@ async function settled(supervisor: number): Promise<readonly number[]> {
       last = pids.join()
       return same >= 20 ? pids : undefined
     },
-    { what: 'a stable process tree', ...WAIT },
+    { what: 'a stable process tree' },
   )
 }
 
@@ -91,7 +92,7 @@ class CounterSession {
     const line = `line ${this.#lines}`
     this.#expected += `${this.#lines} ${line}\n`
     await this.client.send(`${line}\n`)
-    await eventually(() => this.client.stdout.length >= this.#expected.length, { what: 'the echo', ...WAIT })
+    await eventually(() => this.client.stdout.length >= this.#expected.length, { what: 'the echo' })
     expect(this.client.text).toBe(this.#expected)
   }
 
@@ -108,7 +109,7 @@ async function failureOf(client: Attached): Promise<string> {
     ({ code, signal }) => `exit ${code} ${signal}`,
     (error: unknown) => String(Reflect.get(Object(error), 'code')),
   )
-  return Promise.race([outcome, Bun.sleep(WAIT.timeoutMs).then(() => 'nothing')])
+  return Promise.race([outcome, Bun.sleep(END_MS).then(() => 'nothing')])
 }
 
 describe('kill -9 (threat T40)', () => {
@@ -213,7 +214,7 @@ test('workerd recovers from running out of descriptors without loss to an attach
   await deployment.create('dev')
   const counted = new CounterSession('dev')
   await counted.continues()
-  const workerd = await eventually(() => deployment.workerd, { what: 'workerd', ...WAIT })
+  const workerd = await eventually(() => deployment.workerd, { what: 'workerd' })
   const limit = `--nofile=${readProcessCounts(workerd).fds + 20}`
   // As its own user: root needs CAP_SYS_RESOURCE for another user's process.
   const { uid } = statSync(`/proc/${workerd}`)

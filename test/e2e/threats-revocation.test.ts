@@ -10,7 +10,6 @@ import { USERS_ENV, TestUser, mintToken } from './support/test-user.ts'
 const CLI = resolve(import.meta.dir, '../../apps/cli/src/main.ts')
 /** Revocation takes at most five seconds; the rest is for a loaded machine. */
 const REVOKED_WITHIN = { timeoutMs: 6_000 }
-const WAIT = { timeoutMs: 60_000 }
 /** Prints until it is ended. */
 const ENDLESS = 'n=0; while :; do n=$((n+1)); echo "$n"; sleep 0.01; done'
 const BLOCKS = 250
@@ -50,19 +49,19 @@ function eventsOf(sandbox: string): string[] {
 /** Joins a session and waits for its output. */
 async function follow(user: TestUser, session: string): Promise<Attached> {
   const client = new Attached(user.server(), { session }, { output: 'digest', retryForMs: 60_000 })
-  await eventually(() => client.stdout.length > 0, { what: 'output', ...WAIT })
+  await eventually(() => client.stdout.length > 0, { what: 'output' })
   return client
 }
 
 async function stream(user: TestUser, sandbox: string): Promise<Attached> {
   const client = runShell(user.server(sandbox), ENDLESS, { output: 'digest', overflow: 'trim' })
-  await eventually(() => client.stdout.length > 0, { what: 'output', ...WAIT })
+  await eventually(() => client.stdout.length > 0, { what: 'output' })
   return client
 }
 
 async function expectMoreOutput(client: Attached): Promise<void> {
   const before = client.stdout.length
-  await eventually(() => client.stdout.length > before, { what: 'more output', ...WAIT })
+  await eventually(() => client.stdout.length > before, { what: 'more output' })
 }
 
 async function expectFailure(client: Attached, code: string): Promise<void> {
@@ -142,7 +141,7 @@ describe('while sandboxd is stopped', () => {
         const name = kills ? 'killed' : 'still'
         const { id } = await deployment.create(name)
         await using driver = runShell(owner.server(name), COUNT, { output: 'digest', retryForMs: 120_000 })
-        await eventually(() => driver.stdout.length > 0, { what: 'output', ...WAIT })
+        await eventually(() => driver.stdout.length > 0, { what: 'output' })
         const grant = await owner.shareWith(bob, { sandbox: name })
         await using guest = await follow(bob, driver.session)
         const daemon = deployment.sandboxd(id)
@@ -154,7 +153,7 @@ describe('while sandboxd is stopped', () => {
             what: 'the disconnect',
             ...REVOKED_WITHIN,
           })
-          await eventually(() => failure(guest) !== undefined, { what: 'the refusal', ...WAIT })
+          await eventually(() => failure(guest) !== undefined, { what: 'the refusal' })
           expect(failure(guest)).toBe('session_not_found')
         } finally {
           process.kill(daemon, 'SIGCONT')
@@ -164,7 +163,7 @@ describe('while sandboxd is stopped', () => {
         expect(driver.gaps).toEqual([])
         expect(driver.reconnections).toBeGreaterThan(0)
         // Control stores the revocation and retries, across restarts, until sandboxd confirms it.
-        await eventually(() => eventsOf(id).includes('disconnected'), { what: 'the confirmation', ...WAIT })
+        await eventually(() => eventsOf(id).includes('disconnected'), { what: 'the confirmation' })
       },
       180_000,
     )
@@ -181,23 +180,23 @@ describe('a collaborator that drives', () => {
       const script = `${COUNT}; cat >&2`
       const options = { output: 'digest', retryForMs: 120_000 } as const
       await using starter = runShell((how === 'starts it' ? ada : owner).server(id), script, options)
-      await eventually(() => starter.stdout.length > 0, { what: 'output', ...WAIT })
+      await eventually(() => starter.stdout.length > 0, { what: 'output' })
       const { session } = starter
       await using taker =
         how === 'starts it' ? undefined : new Attached(ada.server(), { session, take: true }, options)
       const driver = taker ?? starter
-      await eventually(() => driver.handle.role === 'driver', { what: 'the lease', ...WAIT })
+      await eventually(() => driver.handle.role === 'driver', { what: 'the lease' })
       const grant = await owner.shareWith(bob, { sandbox: name })
       await using guest = await follow(bob, session)
       const daemon = deployment.sandboxd(id)
       process.kill(daemon, 'SIGSTOP')
       try {
         await owner.send('DELETE', `/api/grants/${grant}`)
-        await eventually(() => failure(guest) !== undefined, { what: 'the refusal', ...WAIT })
+        await eventually(() => failure(guest) !== undefined, { what: 'the refusal' })
       } finally {
         process.kill(daemon, 'SIGCONT')
       }
-      await eventually(() => driver.reconnections > 0, { what: 'the disconnect', ...WAIT })
+      await eventually(() => driver.reconnections > 0, { what: 'the disconnect' })
       await expectMoreOutput(driver)
       expect(driver.handle.role).toBe('driver')
       driver.handle.resize(100, 30)
@@ -218,7 +217,7 @@ test('the CLI prints that access was revoked (threat T6)', async () => {
   const url = `http://localhost:${deployment.host.port}/attach`
   const cli = startCli([process.execPath, CLI, url, '--session', driver.session], { SBX_TOKEN: bob.token })
   const done = finish(cli)
-  await eventually(() => driver.presences.at(-1)?.attachments.length === 2, { what: 'the guest', ...WAIT })
+  await eventually(() => driver.presences.at(-1)?.attachments.length === 2, { what: 'the guest' })
   await owner.send('DELETE', `/api/grants/${grant}`)
   const { code, stderr } = await done
   expect(code).toBe(255)

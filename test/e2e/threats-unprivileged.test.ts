@@ -6,7 +6,6 @@ import { findStarterProblem } from './support/isolation/isolated.ts'
 import { Deployment } from './support/deployment.ts'
 import { openTerminal } from './support/terminal.ts'
 
-const WAIT_MS = 20_000
 const problem = process.getuid?.() === 0 ? await findStarterProblem('nobody') : 'not started as root'
 if (problem !== undefined) console.error(`deployment as nobody: skipped, ${problem}`)
 
@@ -51,19 +50,19 @@ describe.skipIf(problem !== undefined)('a deployment run by an unprivileged user
       env: deployment.env,
     })
     const before = terminal.modes()
-    await terminal.waitFor('$ ', WAIT_MS)
+    await terminal.waitFor('$ ')
     terminal.send('stty size; tty\r')
-    await terminal.waitFor('24 80', WAIT_MS)
-    await terminal.waitFor('/dev/pts/', WAIT_MS)
+    await terminal.waitFor('24 80')
+    await terminal.waitFor('/dev/pts/')
     terminal.resize(100, 30)
     // Quoted, so that the echoed line differs from its output.
     terminal.send(`sh -c 'echo be""gun; exec sleep 1000'\r`)
-    await terminal.waitFor('begun', WAIT_MS)
+    await terminal.waitFor('begun')
     terminal.send('\u0003')
-    await terminal.waitFor('$ ', WAIT_MS)
+    await terminal.waitFor('$ ')
     terminal.send('echo "code $?"; stty size; exit 3\r')
-    await terminal.waitFor('code 130', WAIT_MS)
-    await terminal.waitFor('30 100', WAIT_MS)
+    await terminal.waitFor('code 130')
+    await terminal.waitFor('30 100')
     expect(await terminal.exit).toEqual({ code: 3, signal: null })
     expect(terminal.modes()).toEqual(before)
   })
@@ -77,7 +76,7 @@ describe.skipIf(problem !== undefined)('a deployment run by an unprivileged user
     const goesOn = async (line: string): Promise<void> => {
       expected += `got ${line}\n`
       await client.send(`${line}\n`)
-      await eventually(() => client.text === expected, { what: `"${line}"`, timeoutMs: WAIT_MS })
+      await eventually(() => client.text === expected, { what: `"${line}"` })
     }
     await goesOn('one')
     await deployment.killWorkerd()

@@ -28,7 +28,7 @@ test('a destroy that is interrupted by a frozen host and a killed workerd is fin
   await destroyed
   host.kill('SIGCONT')
   const isGone = async (): Promise<boolean> => (await state().catch(() => 'restarting')) === 'absent'
-  await eventually(isGone, { what: 'the sandbox to be destroyed', timeoutMs: 20_000 })
+  await eventually(isGone, { what: 'the sandbox to be destroyed' })
   expect((await post('/api/sandboxes/gone/start')).status).toBe(404)
   // The name is free, for another sandbox.
   expect((await post('/api/sandboxes', { name: 'gone' })).status).toBe(201)

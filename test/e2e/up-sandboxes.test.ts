@@ -350,10 +350,10 @@ test('a sandbox whose host was killed during its start is found by the next host
   await eventually(() => supervisorOf(id).state === 'starting', { what: 'the start' })
   first.kill('SIGKILL')
   await Promise.all([first.exited, starting])
-  await eventually(() => supervisorOf(id).state === 'running', { what: 'the supervisor', timeoutMs: 20_000 })
+  await eventually(() => supervisorOf(id).state === 'running', { what: 'the supervisor' })
   await using second = await startHost(options)
   const stateOf = async (): Promise<string | undefined> => (await sandboxesOf(second))[0]?.state
-  await eventually(async () => (await stateOf()) === 'running', { what: 'the list', timeoutMs: 20_000 })
+  await eventually(async () => (await stateOf()) === 'running', { what: 'the list' })
   expect(await (await second.fetch('/api/sandboxes/dev')).json()).toMatchObject({ state: 'running' })
   await second.stop()
   expect(processesOf(data)).toEqual([])

@@ -268,7 +268,7 @@ describe('sandwire up', () => {
         const from = new Set(found.map((line) => line.source))
         return from.size === 2 && from
       },
-      { what: 'both lines of the request', timeoutMs: 20_000 },
+      { what: 'both lines of the request' },
     )
     expect(sources).toEqual(new Set(['host', 'control']))
   })
@@ -363,7 +363,6 @@ describe('after a kill or a stop', () => {
         async () => (await host.fetch('/api/sandboxes')).status === 200 && workerdOf(host.data) !== before,
         {
           what: 'control to serve again',
-          timeoutMs: 20_000,
         },
       )
     }

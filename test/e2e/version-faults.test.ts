@@ -56,7 +56,7 @@ test(
       const { state, error } = await saved()
       return state === 'idle' && error === null
     }
-    await eventually(isSaved, { what: 'the files to be saved', timeoutMs: 60_000, intervalMs: 250 })
+    await eventually(isSaved, { what: 'the files to be saved', intervalMs: 250 })
   },
   TIMEOUT_MS,
 )

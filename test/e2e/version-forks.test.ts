@@ -8,7 +8,7 @@ import { type RunningHost, startHost } from './support/control.ts'
 import { S3_KEYS, type S3Server, startS3 } from './support/s3-server.ts'
 
 /** A cold start on a busy machine. */
-const TIMEOUT_MS = 90_000
+const TIMEOUT_MS = 180_000
 
 let host: RunningHost
 let s3: S3Server

@@ -200,6 +200,6 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.getByRole('tab', { name: 'named' }).focus()
       await keyboard.press('Delete')
       await workbench.page.getByRole('tab', { name: 'named' }).waitFor({ state: 'detached' })
-    }, 60_000)
+    })
   },
 )

@@ -66,6 +66,6 @@ describe.skipIf(problem !== undefined)(
       await using workbench = await fixture.openPage()
       await workbench.first.run('clear; echo "$TERM-$COLORTERM"')
       await workbench.first.waitFor('xterm-256color-truecolor')
-    }, 60_000)
+    })
   },
 )

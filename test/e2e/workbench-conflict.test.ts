@@ -13,7 +13,6 @@ import {
 import { WorkbenchFixture } from './support/workbench.ts'
 
 const problem = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
-const WAIT = { timeoutMs: 40_000 }
 const PHONE = { width: 390, height: 844 }
 
 describe.skipIf(problem !== undefined)(
@@ -41,7 +40,7 @@ describe.skipIf(problem !== undefined)(
       const { workbench } = workspace
       const { page } = workbench
       await page.keyboard.press('Control+S')
-      await banner(workbench).getByText('Not saved: choose a version.').waitFor({ timeout: 10_000 })
+      await banner(workbench).getByText('Not saved: choose a version.').waitFor()
       await page.getByRole('button', { name: 'Next change' }).and(page.locator(':focus')).waitFor()
       // Confirming blindly changes nothing on disk.
       await page.keyboard.press('Enter')
@@ -54,7 +53,7 @@ describe.skipIf(problem !== undefined)(
       await tab(workbench, /^save.txt$/).waitFor()
       expect(await workspace.read('save.txt')).toBe('one\nmine')
       expect(workbench.errors).toEqual([])
-    }, 60_000)
+    })
 
     test('has readable text and large enough buttons on a phone', async () => {
       await using workspace = await openConflict('phone.txt', 'one\n', 'theirs\n')
@@ -68,7 +67,7 @@ describe.skipIf(problem !== undefined)(
           height: element.getBoundingClientRect().height,
           left: element.getBoundingClientRect().left,
         }))
-      await eventually(async () => (await look()).left === 0, { what: 'the narrow page', ...WAIT })
+      await eventually(async () => (await look()).left === 0, { what: 'the narrow page' })
       const { words, buttons, height } = await look()
       expect(words).toBeGreaterThan(300)
       expect(height).toBeLessThan(110)
@@ -77,7 +76,7 @@ describe.skipIf(problem !== undefined)(
         true,
         true,
       ])
-    }, 60_000)
+    })
 
     test('with a folder at the path of the file loses no typed text', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
@@ -104,7 +103,7 @@ describe.skipIf(problem !== undefined)(
       await banner(workbench).waitFor({ state: 'detached' })
       expect(await workspace.read('was.txt')).toBe('typed one\n')
       expect(workbench.errors).toEqual([])
-    }, 60_000)
+    })
 
     test('waits for the end of a composition', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
@@ -140,14 +139,14 @@ describe.skipIf(problem !== undefined)(
       await page.keyboard.type('!')
       expect(await mine(workbench).locator('.cm-line').last().innerText()).toBe('x日本!')
       expect(workbench.errors).toEqual([])
-    }, 60_000)
+    })
 
     test('ends when all typed text is undone, which can be redone', async () => {
       await using workspace = await openConflict('undo.txt', 'one\ntwo\n', 'theirs\none\ntwo\n')
       const { workbench } = workspace
       const { page } = workbench
       await page.keyboard.press('Control+Z')
-      await banner(workbench).waitFor({ state: 'detached', timeout: 10_000 })
+      await banner(workbench).waitFor({ state: 'detached' })
       await tab(workbench, /^undo.txt$/).waitFor()
       expect(await editor(workbench).locator('.cm-line').allInnerTexts()).toEqual([
         'theirs',
@@ -161,7 +160,7 @@ describe.skipIf(problem !== undefined)(
       await tab(workbench, /^undo.txt$/).waitFor()
       expect(await workspace.read('undo.txt')).toBe('theirs\none\ntwo\nmine')
       expect(workbench.errors).toEqual([])
-    }, 60_000)
+    })
 
     test('keeps its scroll position when an undo coincides with a change on disk', async () => {
       const long = Array.from({ length: 600 }, (_, at) => `line ${at + 1}\n`).join('')
@@ -195,7 +194,7 @@ describe.skipIf(problem !== undefined)(
           await new Promise((resolve) => requestAnimationFrame(resolve))
       })
       await isAtHeight(mine(workbench), 'line 300', before)
-    }, 60_000)
+    })
 
     test('reports invisible differences', async () => {
       await using workspace = await openConflict('ends.txt', 'one\n', 'one\r\nmine!')
@@ -208,7 +207,7 @@ describe.skipIf(problem !== undefined)(
       await banner(workbench).getByText('Only line endings differ: CRLF on disk, LF in yours.').waitFor()
       await workbench.page.keyboard.type('.')
       await banner(workbench).getByText('Line endings differ as well').waitFor()
-    }, 60_000)
+    })
 
     test('keeps the search bar open and the focus elsewhere', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
@@ -228,14 +227,14 @@ describe.skipIf(problem !== undefined)(
       const find = page.getByLabel('Find', { exact: true })
       await workspace.write('bar.txt', 'theirs\n')
       await mine(workbench).waitFor()
-      expect(await find.inputValue({ timeout: 10_000 })).toBe('on')
+      expect(await find.inputValue()).toBe('on')
       await page.keyboard.type('s')
       await workspace.write('bar.txt', 'one\n')
       await banner(workbench).waitFor({ state: 'detached' })
-      expect(await find.inputValue({ timeout: 10_000 })).toBe('on')
+      expect(await find.inputValue()).toBe('on')
       await page.keyboard.type('!')
       expect([await field.inputValue(), await field.getAttribute('data-left')]).toEqual(['words!', null])
       expect(workbench.errors).toEqual([])
-    }, 60_000)
+    })
   },
 )

@@ -5,7 +5,6 @@ import { findBrowserProblem } from './support/browser.ts'
 import { type WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
 const problem = findBrowserProblem() ?? (Bun.which('bwrap') === null ? 'no bubblewrap' : undefined)
-const WAIT = { timeoutMs: 40_000 }
 
 describe.skipIf(problem !== undefined)(
   `files in the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
@@ -73,7 +72,6 @@ describe.skipIf(problem !== undefined)(
       await question(workbench).getByRole('button', { name: 'Save' }).click()
       await eventually(async () => (await tab(workbench, /./).count()) === 1, {
         what: 'the end of it',
-        ...WAIT,
       })
       expect(await workbench.first.read('cat one.txt')).toContain('A')
 
@@ -83,7 +81,7 @@ describe.skipIf(problem !== undefined)(
       await tab(workbench, /two/).waitFor({ state: 'detached' })
       expect(await workbench.first.read('cat two.txt')).toBe('two')
       expect(workbench.errors).toEqual([])
-    }, 60_000)
+    })
 
     test('with unsaved text delay a sign-out until confirmed', async () => {
       await using workbench = await openPage({ 'three.txt': 'three' })
@@ -98,8 +96,8 @@ describe.skipIf(problem !== undefined)(
       expect(await editor(workbench).innerText()).toContain('C')
       await workbench.button('Sign out').click()
       await question(workbench).getByRole('button', { name: 'Discard' }).click()
-      await eventually(() => sent.includes('/api/signout'), { what: 'the sign-out', ...WAIT })
-    }, 60_000)
+      await eventually(() => sent.includes('/api/signout'), { what: 'the sign-out' })
+    })
 
     test('are saved by button or by command', async () => {
       await using workbench = await openPage({ 'four.txt': 'four' })
@@ -115,7 +113,7 @@ describe.skipIf(problem !== undefined)(
       await page.keyboard.press('Control+Shift+X')
       await tab(workbench, /four/).waitFor({ state: 'detached' })
       expect(await workbench.first.read('cat four.txt')).toMatch(/^(?=.*D)(?=.*E)/)
-    }, 60_000)
+    })
 
     /** Drops a file; returns whether the page prevents the browser's default. */
     function dropFile(place: Locator, name: string): Promise<boolean> {
@@ -165,7 +163,7 @@ describe.skipIf(problem !== undefined)(
       )
       expect(await workbench.first.read('cat folder/c.txt d.txt')).toBe('c.txtdropped')
       expect(workbench.errors).toEqual([])
-    }, 60_000)
+    })
 
     test('that are large show upload progress and can be canceled', async () => {
       await using workbench = await openPage({})
@@ -195,7 +193,7 @@ describe.skipIf(problem !== undefined)(
           shares.add(await progress.evaluate((element: HTMLProgressElement) => element.position))
           return shares.size >= 3
         },
-        { what: 'the upload to go on', ...WAIT },
+        { what: 'the upload to go on' },
       )
       expect(Math.max(...shares)).toBeLessThan(1)
       await workbench.button('Cancel upload').click()
@@ -203,7 +201,7 @@ describe.skipIf(problem !== undefined)(
       expect(await progress.count()).toBe(0)
       expect(await workbench.first.read('ls -A')).toBe('')
       expect(workbench.errors).toEqual([])
-    }, 60_000)
+    })
 
     test('that are moved keep their unsaved text and undo history in the editor', async () => {
       await using workbench = await openPage({ 'before.txt': 'one' })
@@ -232,7 +230,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.read('mv after.txt foreign.txt')
       await tab(workbench, 'after.txt').click()
       await page.getByText('The file was deleted or moved. This is its last text.').waitFor()
-    }, 60_000)
+    })
 
     test('are edited with keys that no page shortcut intercepts, also behind a dialog', async () => {
       await using workbench = await openPage({ 'five.txt': 'alpha beta' })
@@ -262,13 +260,13 @@ describe.skipIf(problem !== undefined)(
       expect(await editor(workbench).innerText()).toBe('gamma beta')
       await page.keyboard.press('Control+Shift+X')
       await question(workbench).waitFor()
-    }, 60_000)
+    })
 
     test('keep the focus in their tree when its menu closes', async () => {
       await using workbench = await openPage({ 'six.txt': 'six' })
       const { page } = workbench
       const row = page.getByRole('treeitem', { name: 'six.txt' })
-      const hasKeyboard = (): Promise<void> => row.and(page.locator(':focus')).waitFor({ timeout: 10_000 })
+      const hasKeyboard = (): Promise<void> => row.and(page.locator(':focus')).waitFor()
       await row.focus()
       await page.keyboard.press('Shift+F10')
       await page.getByRole('menu').waitFor()
@@ -288,15 +286,14 @@ describe.skipIf(problem !== undefined)(
       await page.keyboard.press('Escape')
       await page.getByRole('dialog').waitFor({ state: 'detached' })
       await hasKeyboard()
-    }, 60_000)
+    })
 
     test('that are deleted or moved by keys keep the focus in their tree', async () => {
       await using workbench = await openPage({})
       const { page } = workbench
       await workbench.first.read('rm -rf *; mkdir in; touch a.txt b.txt c.txt d.txt in/only.txt')
       const row = (name: string): Locator => page.getByRole('treeitem', { name, exact: true })
-      const hasKeyboard = (name: string): Promise<void> =>
-        row(name).and(page.locator(':focus')).waitFor({ timeout: 10_000 })
+      const hasKeyboard = (name: string): Promise<void> => row(name).and(page.locator(':focus')).waitFor()
       const remove = async (name: string): Promise<void> => {
         await hasKeyboard(name)
         await page.keyboard.press('Delete')
@@ -326,12 +323,12 @@ describe.skipIf(problem !== undefined)(
       await remove('in')
       await remove('a.txt')
       // An empty tree has the focus itself, and its first entry gets it.
-      await page.getByRole('tree').and(page.locator(':focus')).waitFor({ timeout: 10_000 })
+      await page.getByRole('tree').and(page.locator(':focus')).waitFor()
       const [sandbox = ''] = (await workbench.first.session()).split('.')
       await fixture.host.fetch(`/api/workspaces/${sandbox}/file?path=first.txt`, { method: 'PUT', body: '1' })
       await hasKeyboard('first.txt')
       expect(workbench.errors).toEqual([])
-    }, 60_000)
+    })
 
     test('report problems with names, searches and images', async () => {
       await using workbench = await openPage({})
@@ -368,6 +365,6 @@ describe.skipIf(problem !== undefined)(
         .getByRole('status')
         .getByText(/^Cannot use .*"q"/)
         .waitFor()
-    }, 60_000)
+    })
   },
 )

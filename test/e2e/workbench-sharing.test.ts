@@ -9,7 +9,6 @@ import {
 } from './support/workbench.ts'
 
 const problem = findBrowserProblem()
-const WAIT = { timeoutMs: 40_000 }
 /** Limit for disconnecting after a revocation. */
 const CUT_MS = 5_000
 
@@ -54,7 +53,7 @@ describe.skipIf(problem !== undefined)(
         seen = [await one.text(), await other.text()]
         return seen[0] === seen[1]
       }
-      await eventually(isSame, { what: 'both to show the same', ...WAIT }).catch(() => undefined)
+      await eventually(isSame, { what: 'both to show the same' }).catch(() => undefined)
       expect(seen[0]?.split('\n')).toEqual(seen[1]?.split('\n'))
     }
 
@@ -106,7 +105,7 @@ describe.skipIf(problem !== undefined)(
         await guest.first.until((facts) => facts.drawn.join() === drawn.join())
         await expectSame(guest.first, owner.first)
         // A smaller font makes it fit.
-        await eventually(() => isWhole(guest), { what: 'all of it to be in sight', ...WAIT })
+        await eventually(() => isWhole(guest), { what: 'all of it to be in sight' })
       }
     }, 120_000)
 
@@ -199,7 +198,7 @@ describe.skipIf(problem !== undefined)(
       await rows.getByRole('listitem').filter({ hasText: 'Gale' }).getByRole('button').click()
       const isListed = async (): Promise<boolean> =>
         JSON.stringify(await ask('/api/account/sessions', undefined)).includes(id)
-      await eventually(async () => !(await isListed()), { what: 'its end', ...WAIT })
+      await eventually(async () => !(await isListed()), { what: 'its end' })
       expect((await owner.first.until(() => true)).status).toBe('attached')
     }, 120_000)
 

@@ -56,7 +56,7 @@ describe.skipIf(problem !== undefined)(
       await page.unroute('**/assets/*.js')
       await workbench.button('Try again').click()
       await page.getByText(/No Git repository|No changes/).waitFor()
-    }, 60_000)
+    })
 
     test('loads by itself when the browser is online again', async () => {
       await using workbench = await fixture.openPage()
@@ -66,6 +66,6 @@ describe.skipIf(problem !== undefined)(
       await page.getByText('server unreachable').waitFor()
       await context.setOffline(false)
       await page.getByLabel('Search in files').waitFor()
-    }, 60_000)
+    })
   },
 )

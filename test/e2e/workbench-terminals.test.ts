@@ -6,7 +6,6 @@ import { drawBytes, textOf } from './support/screen.ts'
 import { type WorkbenchPage, type TerminalView, WorkbenchFixture } from './support/workbench.ts'
 
 const problem = findBrowserProblem()
-const WAIT = { timeoutMs: 40_000 }
 const PASTE_CHARS = 1024 * 1024
 
 describe.skipIf(problem !== undefined)(
@@ -26,7 +25,7 @@ describe.skipIf(problem !== undefined)(
           const { drawn } = await terminal.until(() => true)
           return told === `${drawn[1]} ${drawn[0]}`
         },
-        { what: 'the size to be told', ...WAIT },
+        { what: 'the size to be told' },
       )
     }
 
@@ -39,7 +38,7 @@ describe.skipIf(problem !== undefined)(
           wanted = textOf(await drawBytes(await fixture.readOutput(terminal), cols, rows)).join('\n')
           return shown === wanted
         },
-        { what: 'what was written to be shown', ...WAIT },
+        { what: 'what was written to be shown' },
       ).catch(() => undefined)
       // As compared; more output may have arrived since.
       expect(shown.split('\n')).toEqual(wanted.split('\n'))
@@ -58,7 +57,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.waitFor(/> bXc$/)
       await workbench.page.keyboard.press('Control+c')
       expect(workbench.errors).toEqual([])
-    }, 60_000)
+    })
 
     test('reports its size after resizing, splitting and dragging', async () => {
       await using workbench = await fixture.openPage()
@@ -90,7 +89,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.keyboard.press('ArrowLeft')
       await workbench.first.until((facts) => facts.cols < dragged.cols)
       for (const terminal of [workbench.first, workbench.terminal(1)]) await expectTold(terminal)
-    }, 60_000)
+    })
 
     test('draws a full-screen program and restores the screen', async () => {
       await using workbench = await fixture.openPage()
@@ -108,7 +107,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.waitFor('before')
       expect(await workbench.first.text()).not.toContain('line 240')
       await expectExact(workbench.first)
-    }, 60_000)
+    })
 
     test('stays usable during a flood of output, which Ctrl-C stops', async () => {
       await using workbench = await fixture.openPage()
@@ -132,7 +131,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.waitFor(/\^C\d*\n+> ?$/)
       expect(await workbench.first.text()).not.toContain('20000000\n')
       expect(await workbench.first.read('echo alive')).toBe('alive')
-    }, 60_000)
+    })
 
     test('shows the end of a flood of output exactly', async () => {
       await using workbench = await fixture.openPage()
@@ -141,7 +140,7 @@ describe.skipIf(problem !== undefined)(
       await expectExact(workbench.first)
       // As many lines as the scrollback holds.
       expect((await workbench.first.text()).split('\n').length).toBeGreaterThan(2_000)
-    }, 60_000)
+    })
 
     test('handles emoji, CJK, combining marks and split characters', async () => {
       await using workbench = await fixture.openPage()
@@ -159,7 +158,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.keyboard.press('Control+d')
       const sum = createHash('sha256').update(`${typed}\n`).digest('hex')
       expect(await workbench.first.read('sha256sum typed')).toStartWith(sum)
-    }, 60_000)
+    })
 
     test('delivers a paste of 1 MiB', async () => {
       await using workbench = await fixture.openPage()
@@ -173,7 +172,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.waitFor('ready')
       await workbench.first.paste(text)
       await workbench.first.waitFor(createHash('sha256').update(text).digest('hex'))
-    }, 60_000)
+    })
 
     test('runs nothing of a paste at a prompt, whatever control characters it has (threat T23)', async () => {
       await using workbench = await fixture.openPage()
@@ -185,7 +184,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.waitFor(/\^C\n+> ?$/)
       expect(await workbench.first.read('test -e pwned || echo none')).toBe('none')
       expect(await workbench.first.text()).not.toContain('PWNED')
-    }, 60_000)
+    })
 
     test('confirms a paste of several lines, whatever mode the output sets (threat T23)', async () => {
       await using workbench = await fixture.openPage()
@@ -216,7 +215,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.paste('echo a1\necho b2')
       await workbench.first.waitFor(/> echo a1\n(?:> )?echo b2$/)
       expect(await dialog.isVisible()).toBe(false)
-    }, 60_000)
+    })
 
     /** Position of a text on the screen, in CSS pixels. */
     async function placeOf(
@@ -262,7 +261,7 @@ describe.skipIf(problem !== undefined)(
       const path = await placeOf(workbench, 'tapped.txt')
       await workbench.page.touchscreen.tap(path.x, path.y)
       await workbench.page.locator('.cm-content', { hasText: 'there' }).waitFor()
-    }, 60_000)
+    })
 
     test('scrolls by touch, in scrollback and in a full-screen program', async () => {
       const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
@@ -276,8 +275,7 @@ describe.skipIf(problem !== undefined)(
         for (let step = 1; step <= 10; step += 1) await touch('touchMove', [from + ((to - from) * step) / 10])
         await touch('touchEnd', [])
       }
-      const until = (text: string) =>
-        eventually(async () => (await shown()).includes(text), { what: text, ...WAIT })
+      const until = (text: string) => eventually(async () => (await shown()).includes(text), { what: text })
       await workbench.first.run('clear; for i in $(seq 300); do echo "row-$i."; done')
       await until('row-300.')
       expect(await shown()).not.toContain('row-250.')
@@ -286,7 +284,7 @@ describe.skipIf(problem !== undefined)(
           await swipe(200, 600)
           return (await shown()).includes('row-200.')
         },
-        { what: 'what is above', ...WAIT },
+        { what: 'what is above' },
       )
       await workbench.first.run('seq -f "row-%g." 300 > rows; less rows')
       await until('row-1.')
@@ -295,10 +293,10 @@ describe.skipIf(problem !== undefined)(
           await swipe(600, 200)
           return (await shown()).includes('row-90.')
         },
-        { what: 'what is below', ...WAIT },
+        { what: 'what is below' },
       )
       expect(await workbench.page.evaluate(() => [scrollY, visualViewport?.pageTop])).toEqual([0, 0])
-    }, 60_000)
+    })
 
     test('copies the selection by shortcut and on select', async () => {
       await using workbench = await fixture.openPage()
@@ -309,7 +307,6 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.keyboard.press('Control+Shift+C')
       await eventually(async () => (await workbench.clipboard()) === 'first-word', {
         what: 'a copy',
-        ...WAIT,
       })
       await workbench.command('Settings')
       await workbench.page.getByRole('checkbox', { name: /Copy on select/ }).check()
@@ -318,12 +315,11 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.mouse.dblclick(second.x, second.y)
       await eventually(async () => (await workbench.clipboard()) === 'second_word', {
         what: 'a copy',
-        ...WAIT,
       })
       // The focus returned to the terminal.
       await workbench.page.keyboard.type('echo back')
       await workbench.first.waitFor('> echo back')
-    }, 60_000)
+    })
 
     test('opens URLs and files and shows their targets (threat T23)', async () => {
       await using workbench = await fixture.openPage()
@@ -349,7 +345,7 @@ describe.skipIf(problem !== undefined)(
       )
       await workbench.first.waitFor('\nhttp://paypal.invalid')
       await follow('http://example.invalid/page and', 'Ctrl+click opens http://example.invalid/page')
-      await eventually(() => opened.length > 0, { what: 'a page', ...WAIT })
+      await eventually(() => opened.length > 0, { what: 'a page' })
 
       await follow('http://paypal.invalid', 'Ctrl+click opens http://evil.invalid/')
       const question = page.getByRole('dialog', { name: 'Open this link?' })
@@ -358,13 +354,13 @@ describe.skipIf(problem !== undefined)(
       await question.getByRole('button', { name: 'Cancel' }).click()
       await follow('http://paypal.invalid', 'Ctrl+click opens http://evil.invalid/')
       await question.getByRole('button', { name: 'Open' }).click()
-      await eventually(() => opened.length > 1, { what: 'another page', ...WAIT })
+      await eventually(() => opened.length > 1, { what: 'another page' })
       expect(opened).toEqual(['http://example.invalid/page', 'http://evil.invalid/'])
 
       await page.bringToFront()
       await follow('src/sample.txt:2', 'Ctrl+click opens src/sample.txt:2')
       await page.getByRole('tab', { name: 'sample.txt' }).waitFor()
       await page.locator('.cm-content', { hasText: 'two' }).waitFor()
-    }, 60_000)
+    })
   },
 )

@@ -6,7 +6,6 @@ import { openTerminal } from './support/terminal.ts'
 import { type WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
 const problem = findBrowserProblem() ?? (Bun.which('tmux') === null ? 'no tmux' : undefined)
-const WAIT = { timeoutMs: 40_000 }
 const CLI = new URL('../../apps/cli/src/main.ts', import.meta.url).pathname
 
 describe.skipIf(problem !== undefined)(
@@ -66,22 +65,22 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.read('sleep 0.5; stty size')).toBe(`${rows} ${cols}`)
 
       await workbench.command('Split right')
-      await eventually(async () => (await paneCount(workbench)) === 2, { what: 'two panes', ...WAIT })
+      await eventually(async () => (await paneCount(workbench)) === 2, { what: 'two panes' })
       await workbench.terminal(1).ready()
       expect(await workbench.terminal(1).read('echo right')).toBe('right')
       await inside(workbench, 'tmux split-window -v -t %0')
-      await eventually(async () => (await paneCount(workbench)) === 3, { what: 'a pane of tmux', ...WAIT })
+      await eventually(async () => (await paneCount(workbench)) === 3, { what: 'a pane of tmux' })
       await inside(workbench, 'tmux send-keys -t %0 "echo typed-inside" Enter')
       await workbench.first.waitFor('\ntyped-inside')
 
       // A second page shows the same.
       await using other = await fixture.openPage()
       await other.command('Open tmux')
-      await eventually(async () => (await paneCount(other)) === 3, { what: 'the panes elsewhere', ...WAIT })
+      await eventually(async () => (await paneCount(other)) === 3, { what: 'the panes elsewhere' })
       await other.first.waitFor('typed-inside')
 
       await workbench.page.reload()
-      await eventually(async () => (await paneCount(workbench)) === 3, { what: 'the panes again', ...WAIT })
+      await eventually(async () => (await paneCount(workbench)) === 3, { what: 'the panes again' })
       await workbench.first.waitFor('typed-inside')
 
       await workbench.button('More actions').click()
@@ -91,12 +90,12 @@ describe.skipIf(problem !== undefined)(
       await other.page.getByRole('group', { name: 'server' }).waitFor()
 
       await workbench.button('New window').click()
-      await eventually(async () => (await paneCount(workbench)) === 1, { what: 'the new window', ...WAIT })
-      await eventually(async () => (await paneCount(other)) === 1, { what: 'the new window there', ...WAIT })
+      await eventually(async () => (await paneCount(workbench)) === 1, { what: 'the new window' })
+      await eventually(async () => (await paneCount(other)) === 1, { what: 'the new window there' })
       await workbench.page.getByRole('button', { name: /^0: / }).click()
-      await eventually(async () => (await paneCount(workbench)) === 3, { what: 'the first window', ...WAIT })
+      await eventually(async () => (await paneCount(workbench)) === 3, { what: 'the first window' })
       await workbench.button('Zoom pane').click()
-      await eventually(async () => (await paneCount(workbench)) === 1, { what: 'the zoomed pane', ...WAIT })
+      await eventually(async () => (await paneCount(workbench)) === 1, { what: 'the zoomed pane' })
 
       // Programs choose these names.
       await inside(workbench, `tmux rename-window -t :0 "$(printf 'a\\342\\200\\256b')"`)
@@ -130,29 +129,29 @@ describe.skipIf(problem !== undefined)(
         cols: 100,
         rows: 30,
       })
-      await client.waitFor('[main]', WAIT.timeoutMs)
+      await client.waitFor('[main]')
       client.send('echo by-client-$((1+1))\r')
       for (const { first } of [workbench, other]) await first.waitFor('by-client-2')
 
       client.send('\u0002%')
       for (const page of [workbench, other])
-        await eventually(async () => (await paneCount(page)) === 2, { what: 'the split', ...WAIT })
+        await eventually(async () => (await paneCount(page)) === 2, { what: 'the split' })
       // The page that opened the pane first has control.
       await workbench.terminal(1).focus()
       await workbench.page.locator('.participant-bar').waitFor()
       const { role } = await workbench.terminal(1).until(({ status }) => status === 'attached')
       if (role !== 'driver') await takeControl(workbench)
       await workbench.terminal(1).run('echo by-page-$((1+1))')
-      await client.waitFor('by-page-2', WAIT.timeoutMs)
+      await client.waitFor('by-page-2')
       await other.terminal(1).waitFor('by-page-2')
 
       // A page that has no control of a pane takes it.
       await other.terminal(1).focus()
       await takeControl(other)
       await other.terminal(1).run('echo by-other-$((1+1)); exit')
-      await client.waitFor('by-other-2', WAIT.timeoutMs)
+      await client.waitFor('by-other-2')
       for (const page of [workbench, other])
-        await eventually(async () => (await paneCount(page)) === 1, { what: 'one pane', ...WAIT })
+        await eventually(async () => (await paneCount(page)) === 1, { what: 'one pane' })
       client.send('\u0002d')
       expect(await client.exit).toMatchObject({ code: 0 })
       await inside(workbench, 'tmux kill-server')
@@ -197,7 +196,7 @@ describe.skipIf(problem !== undefined)(
       await using workbench = await fixture.openPage()
       await openTmux(workbench)
       await workbench.command('Split right')
-      await eventually(async () => (await paneCount(workbench)) === 2, { what: 'two panes', ...WAIT })
+      await eventually(async () => (await paneCount(workbench)) === 2, { what: 'two panes' })
       const panes = [workbench.terminal(0), workbench.terminal(1)]
       await workbench.terminal(1).ready()
       for (const pane of panes) await pane.run('echo before-$((1+1)); X=kept')
@@ -207,14 +206,14 @@ describe.skipIf(problem !== undefined)(
       const killed = workerdOf(fixture.host)
       process.kill(killed ?? 0, 'SIGKILL')
       const isBack = (): boolean => ![killed, undefined].includes(workerdOf(fixture.host))
-      await eventually(isBack, { what: 'another control', ...WAIT })
+      await eventually(isBack, { what: 'another control' })
       for (const pane of panes) {
         expect(await pane.read('echo $X')).toBe('kept')
         expect(await pane.text()).toContain('before-2')
       }
       expect(await Promise.all(panes.map((pane) => pane.session()))).toEqual(sessions)
       await inside(workbench, 'tmux split-window -v -t %0')
-      await eventually(async () => (await paneCount(workbench)) === 3, { what: 'a later split', ...WAIT })
+      await eventually(async () => (await paneCount(workbench)) === 3, { what: 'a later split' })
       await inside(workbench, 'tmux kill-server')
     }, 120_000)
   },

@@ -4,7 +4,6 @@ import { findBrowserProblem } from './support/browser.ts'
 import { WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
 const problem = findBrowserProblem()
-const WAIT = { timeoutMs: 40_000 }
 
 describe.skipIf(problem !== undefined)(
   `two windows of one browser${problem === undefined ? '' : ` (skipped: ${problem})`}`,
@@ -41,7 +40,6 @@ describe.skipIf(problem !== undefined)(
       const read = () => page.getByRole('tab').allInnerTexts()
       await eventually(async () => (await read()).join() === names.join(), {
         what: 'the tabs',
-        ...WAIT,
       }).catch(() => undefined)
       expect(await read()).toEqual([...names])
     }
@@ -78,7 +76,7 @@ describe.skipIf(problem !== undefined)(
       await other.page.keyboard.type('echo here')
       await other.first.waitFor('> echo here')
       await workbench.first.until(({ role }) => role === 'viewer')
-    }, 60_000)
+    })
 
     test('take control by typing after the other was closed', async () => {
       await using workbench = await fixture.openPage()
@@ -93,6 +91,6 @@ describe.skipIf(problem !== undefined)(
       await other.page.keyboard.type('alone')
       await other.first.until(({ role }) => role === 'driver')
       await other.first.waitFor(/> alone$/)
-    }, 60_000)
+    })
   },
 )

@@ -6,7 +6,6 @@ import { Deployment } from './support/deployment.ts'
 import { openDownload, openUpload } from './support/raw-transfer.ts'
 
 const MIB = 1024 ** 2
-const WAIT = { timeoutMs: 20_000 }
 /** More than all buffers between client and sandboxd. */
 const LARGE_BYTES = 64 * MIB
 /** A few megabytes besides the file system's own overhead. */
@@ -53,7 +52,7 @@ async function makeBox(name: string): Promise<string> {
 /** Starts an upload and returns when some of it was received. */
 async function beginUpload(sandbox: string, id: string, path: string) {
   const upload = await openUpload(deployment.host, `/api/workspaces/${sandbox}/${path}`, new Uint8Array(MIB))
-  await eventually(() => writtenBy(id).length > 0, { what: 'the file to be written', ...WAIT })
+  await eventually(() => writtenBy(id).length > 0, { what: 'the file to be written' })
   return upload
 }
 
@@ -103,12 +102,11 @@ describe('a file in transfer', () => {
     expect(await codeOf(refused)).toMatch(codes)
     await eventually(
       async () => (await deployment.fetch(`/api/sandboxes/${name}/start`, { method: 'POST' })).status === 200,
-      { what: 'it to be started again', ...WAIT },
+      { what: 'it to be started again' },
     )
     expect(await namesIn(name)).toEqual(['./large'])
     await eventually(async () => (await deployment.fetch(`${w}/stat?path=large`)).status === 200, {
       what: 'files to be there again',
-      ...WAIT,
     })
     await deployment.destroy(name)
   })
@@ -118,7 +116,7 @@ describe('a file in transfer', () => {
     for (const path of ['file?path=sent', 'file?path=made/sent&parents=1']) {
       const upload = await beginUpload('left', id, path)
       upload.cut()
-      await eventually(() => writtenBy(id).length === 0, { what: 'it to be dropped', ...WAIT })
+      await eventually(() => writtenBy(id).length === 0, { what: 'it to be dropped' })
     }
     // The folder was created before the first byte; the file was not.
     expect(await namesIn('left')).toEqual(['./large', './made'])
@@ -154,7 +152,7 @@ describe.if(isRoot)('a full disk', () => {
     expect(await codeOf(response)).toBe('507 disk_full')
     expect(await namesIn('full')).toEqual(names)
     expect(await run('full', 'cat kept')).toBe('kept\n')
-    await eventually(async () => (await free()) === room, { what: 'its room to be free again', ...WAIT })
+    await eventually(async () => (await free()) === room, { what: 'its room to be free again' })
   })
 
   test('refuses a text of the compat API with its error format', async () => {
@@ -180,7 +178,7 @@ describe.if(isRoot)('a full disk', () => {
     expect(finish.status).toBe(409)
     expect((await deployment.fetch(`${W}/${UPLOAD}?path=sent`, { method: 'DELETE' })).status).toBe(200)
     expect(await namesIn('full')).toEqual(names)
-    await eventually(async () => (await free()) === room, { what: 'its room to be free again', ...WAIT })
+    await eventually(async () => (await free()) === room, { what: 'its room to be free again' })
   })
 
   test('accepts a file that fits again', async () => {

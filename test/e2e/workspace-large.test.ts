@@ -13,7 +13,7 @@ const GIT =
   'GIT_CONFIG_GLOBAL=/dev/null git -c user.name=n -c user.email=e@x -c core.compression=0 -c gc.auto=0'
 
 /** Generous, for a loaded machine. */
-const TIMEOUT_MS = 100_000
+const TIMEOUT_MS = 180_000
 
 type Fields = Record<string, unknown>
 

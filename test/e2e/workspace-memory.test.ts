@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually, openRawTcp, type RawTcp } from '@sandwire/testing'
 import { readPeakBytes } from './support/memory.ts'
 import { type RunningSandboxd, startSandboxd } from './support/sandboxd.ts'
 
-setDefaultTimeout(60_000)
 /** Close to the largest text; JSON doubles the one and multiplies the other by six. */
 const LINES = '\n'.repeat(7_900_000)
 const CONTROL_CHARACTERS = '\u0001'.repeat(7_900_000)
@@ -95,7 +94,7 @@ describe('large texts requested at once', () => {
       await response.body?.cancel()
       return response.status === 200
     }
-    await eventually(isServed, { what: 'room for a text', timeoutMs: 20_000 })
+    await eventually(isServed, { what: 'room for a text' })
   })
 })
 

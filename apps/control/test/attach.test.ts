@@ -357,7 +357,7 @@ describe('a running sandbox', () => {
       if (tab.kind === 'open') tab.socket.reset()
       return (await stateOf()) === 'stopped'
     }
-    await eventually(sleeps, { what: 'the sandbox to stop', timeoutMs: 20_000 })
+    await eventually(sleeps, { what: 'the sandbox to stop' })
     expect(joined.length).toBeGreaterThan(3)
     expect(quick.host.count(`POST /sandboxes/${id}/stop`)).toBe(1)
   })

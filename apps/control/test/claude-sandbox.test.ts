@@ -43,7 +43,7 @@ beforeAll(async () => {
     ],
   })
   control.host.isolation = 'bubblewrap'
-}, 60_000)
+})
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()
@@ -80,11 +80,10 @@ test('execute clones the repository, runs the task and returns the diff; the sam
 test('startSession returns a run that takes feedback and is aborted', async () => {
   agents.onStart = () => undefined
   const run = String(await call('b', 'startSession', { repo: REPO, task: 'x' }))
-  const agent = await eventually(() => agents.runs.get(run), { what: 'the agent', timeoutMs: 20_000 })
+  const agent = await eventually(() => agents.runs.get(run), { what: 'the agent' })
   expect(agent.start).toMatchObject({ isInteractive: true })
   await eventually(() => call('b', 'sendFeedback', run, 'Use tabs').then(() => true), {
     what: 'the run to take messages',
-    timeoutMs: 20_000,
     intervalMs: 50,
   })
   expect(agent.messages).toMatchObject([{ text: 'Use tabs', by: 'local' }])
@@ -92,7 +91,7 @@ test('startSession returns a run that takes feedback and is aborted', async () =
   await eventually(
     async () =>
       ((await (await control.fetch(`/api/runs/${run}`)).json()) as { outcome: string }).outcome === 'aborted',
-    { what: 'the end', timeoutMs: 20_000, intervalMs: 50 },
+    { what: 'the end', intervalMs: 50 },
   )
 })
 
@@ -131,7 +130,7 @@ test('a repository that cannot be cloned is an error with the message of git', a
 test('a request to the object of a run shows the run as text and takes typed lines', async () => {
   agents.onStart = () => undefined
   const run = String(await call('g', 'startSession', { repo: REPO, task: 'x' }))
-  const agent = await eventually(() => agents.runs.get(run), { what: 'the agent', timeoutMs: 20_000 })
+  const agent = await eventually(() => agents.runs.get(run), { what: 'the agent' })
   agent.emit({ type: 'stdout', data: 'Hello' })
   const shown = await control.fetchWorker('caller', `/terminal/${run}`)
   expect(await shown.text()).toContain('Hello\r\n')
@@ -153,7 +152,7 @@ test('a workflow implements an issue and reviews the change', async () => {
       }
       return shown.status === 'complete' && shown
     },
-    { what: 'the workflow to complete', timeoutMs: 40_000, intervalMs: 200 },
+    { what: 'the workflow to complete', intervalMs: 200 },
   )
   expect(status.output).toMatchObject({
     diff: 'diff --git a/w b/w\n',

@@ -8,8 +8,8 @@ import { FakeSandboxes } from './support/fake-sandboxes.ts'
 import { shareWith } from './support/sharing.ts'
 
 const SESSION_TOKEN_SECRET = `k1:${Buffer.alloc(32, 7).toString('base64')}`
-const TIMEOUT_MS = 60_000
-const WAIT = { timeoutMs: 20_000, intervalMs: 20 }
+const TIMEOUT_MS = 180_000
+const WAIT = { intervalMs: 20 }
 
 const sandboxes = new FakeSandboxes()
 let agents = new FakeAgents()

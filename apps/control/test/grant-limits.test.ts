@@ -13,7 +13,7 @@ import {
   watch,
 } from './support/sharing.ts'
 
-const TIMEOUT_MS = 60_000
+const TIMEOUT_MS = 180_000
 
 let sandboxes: RealSandboxes
 let control: RunningControl

@@ -163,7 +163,7 @@ describe('an unavailable issuer', () => {
     const keys = keysOf()
     issuer.behavior = 'silent'
     expect(await ask(keys, 'one')).toBe('issuer_unavailable')
-  }, 30_000)
+  })
 
   test.each([
     '{"keys":{}}',

@@ -12,7 +12,7 @@ import { type Target, type Verb, VERBS } from './support/matrix/verbs.ts'
 import { fieldOf } from './support/json.ts'
 
 /** Long enough for a loaded machine. */
-const TIMEOUT_MS = 60_000
+const TIMEOUT_MS = 180_000
 
 const kindsOf = <K extends string>(record: Readonly<Record<K, unknown>>): K[] => Object.keys(record) as K[]
 

@@ -45,7 +45,7 @@ async function addressOf(
         ? rows.find((each: unknown) => fieldOf(each, 'sandboxName') === name)
         : undefined
     },
-    { what: 'the audit', timeoutMs: 10_000 },
+    { what: 'the audit' },
   )
   return String(fieldOf(row, 'address'))
 }

@@ -72,7 +72,7 @@ beforeAll(async () => {
     bindings: { ANTHROPIC_API_KEY: 'sk-ant-test', GIT_TOKEN: TOKEN },
   })
   control.host.isolation = 'bubblewrap'
-}, 60_000)
+})
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()
@@ -122,7 +122,7 @@ async function endedRun(fields: object = {}, name: string = crypto.randomUUID())
   await eventually(
     async () =>
       ((await (await control.fetch(`/api/runs/${id}`)).json()) as { state: string }).state === 'ended',
-    { what: 'the run to end', timeoutMs: 20_000 },
+    { what: 'the run to end' },
   )
   return id
 }

@@ -32,7 +32,7 @@ beforeAll(async () => {
     bindings: { ANTHROPIC_API_KEY: 'sk-ant-test' },
   })
   control.host.isolation = 'bubblewrap'
-}, 60_000)
+})
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()
@@ -41,7 +41,6 @@ afterEach(async () => {
   for (const agent of agents.runs.values()) if (agent.state !== 'ended') agent.end()
   await eventually(async () => (await listRuns()).every(({ state }) => state === 'ended'), {
     what: 'every run to end',
-    timeoutMs: 20_000,
   })
   agents = new FakeAgents()
 })
@@ -71,7 +70,7 @@ async function waitFor(id: string, state: string): Promise<Run> {
       const run = await show(id)
       return run.state === state && run
     },
-    { what: `the run to be ${state}`, timeoutMs: 20_000, intervalMs: 50 },
+    { what: `the run to be ${state}`, intervalMs: 50 },
   )
 }
 

@@ -67,9 +67,8 @@ describe.skipIf(problem !== undefined)(
       return { client: await open(asked), session: asked.session }
     }
     const shows = (client: FakeClient, expected: string) =>
-      eventually(() => client.text('output').includes(expected), { what: expected, timeoutMs: 10_000 })
-    const ends = (client: FakeClient) =>
-      eventually(() => client.closed, { what: 'the end', timeoutMs: 10_000 })
+      eventually(() => client.text('output').includes(expected), { what: expected })
+    const ends = (client: FakeClient) => eventually(() => client.closed, { what: 'the end' })
     const execs = () => made.api.sprite('dev').sessions
 
     test('start as their template says, type, resize, and exit last', async () => {
@@ -184,7 +183,7 @@ describe.skipIf(problem !== undefined)(
       aheadMs = 101_000
       await made.provider.execSessions.collect()
       aheadMs = 0
-      await eventually(() => client.first('exit'), { what: 'the exit', timeoutMs: 10_000 })
+      await eventually(() => client.first('exit'), { what: 'the exit' })
       client.disconnect()
     })
 
@@ -261,7 +260,7 @@ describe.skipIf(problem !== undefined)(
       const before = execs().size
       made.provider.execSessions.disconnect({ grant: 'g1', endSessions: true })
       expect(guest.closed).toEqual({ code: 4008, reason: 'revoked' })
-      await eventually(() => owner.first('exit'), { what: 'the end of the process', timeoutMs: 10_000 })
+      await eventually(() => owner.first('exit'), { what: 'the end of the process' })
       expect(owner.closed).toBeUndefined()
       await eventually(() => execs().size === before - 1, { what: 'the end' })
       owner.disconnect()
@@ -286,11 +285,11 @@ describe.skipIf(problem !== undefined)(
       const again = await open(request({ session }))
       await eventually(
         () => `${again.text('history')}${again.text('output')}`.includes('finished') || again.closed,
-        { what: 'the rest', timeoutMs: 20_000 },
+        { what: 'the rest' },
       )
       again.disconnect()
       expect(again.closed).toBeUndefined()
-    }, 30_000)
+    })
 
     test('take turns: one that floods does not delay another', async () => {
       const flood = await begin({ args: ['-c', 'while :; do head -c 100000 /dev/zero | tr "\\0" x; done'] })

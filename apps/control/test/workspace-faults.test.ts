@@ -10,7 +10,7 @@ import { shorten } from './support/shorten.ts'
 import { FakeSandboxes } from './support/fake-sandboxes.ts'
 
 const W = '/api/workspaces/dev'
-const TIMEOUT_MS = 30_000
+const TIMEOUT_MS = 180_000
 
 /** Shorter than in production, so that the test can wait for it. */
 const hurry = shorten(['FILE_RESPONSE_MS', 'VERSION_MS'], 1_000)

@@ -9,7 +9,7 @@ const MIB = 1024 * 1024
 /** Far more than streaming needs, far less than buffering would. */
 const HEADROOM_MIB = 160
 const LARGE_MIB = 512
-const TIMEOUT_MS = 60_000
+const TIMEOUT_MS = 180_000
 
 let sandboxes: RealSandboxes
 let control: RunningControl

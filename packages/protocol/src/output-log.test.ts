@@ -131,7 +131,7 @@ test('[R3] a log behaves like a plain list of bytes', () => {
     }),
     { numRuns: 300 },
   )
-}, 60_000)
+})
 
 function checkRead(
   log: OutputLog,

@@ -1,8 +1,8 @@
 /** Interval between checks: short enough not to slow tests, long enough not to load the machine. */
 const POLL_INTERVAL_MS = 5
 
-/** Enough for a loaded machine; a check that passes returns at once. */
-const DEFAULT_TIMEOUT_MS = 4_000
+/** Enough for a loaded machine; a wait that succeeds returns at once. Below the timeout of a test, so that its error is reported. */
+export const WAIT_TIMEOUT_MS = 60_000
 
 /** The result of `eventually`: the value of the check without the values that mean "not yet". */
 export type Settled<T> = Exclude<T, false | null | undefined>
@@ -10,7 +10,7 @@ export type Settled<T> = Exclude<T, false | null | undefined>
 export interface EventuallyOptions {
   /** What is awaited, for the error: `the session to end`. */
   readonly what: string
-  /** Default 4,000, below the 5,000 of `bun test`, so that this error is reported and not bun's timeout. */
+  /** Default 60,000. */
   readonly timeoutMs?: number
   /** Default 5; longer where each check is a request that a rate limit counts. */
   readonly intervalMs?: number
@@ -26,7 +26,7 @@ function isSettled<T>(value: T): value is T & Settled<T> {
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
-  { what, timeoutMs = DEFAULT_TIMEOUT_MS, intervalMs = POLL_INTERVAL_MS }: EventuallyOptions,
+  { what, timeoutMs = WAIT_TIMEOUT_MS, intervalMs = POLL_INTERVAL_MS }: EventuallyOptions,
 ): Promise<Settled<T>> {
   const deadlineMs = performance.now() + timeoutMs
   for (;;) {

@@ -1,4 +1,4 @@
-export { eventually, type EventuallyOptions, type Settled } from './eventually.ts'
+export { eventually, type EventuallyOptions, type Settled, WAIT_TIMEOUT_MS } from './eventually.ts'
 export {
   type FaultProxy,
   type FaultProxyOptions,

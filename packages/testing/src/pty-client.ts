@@ -8,8 +8,6 @@ export interface PtyTarget {
   readonly headers: Readonly<Record<string, string>>
 }
 
-const WAIT = { timeoutMs: 10_000 }
-
 /** A client of the compat terminal socket (`/ws/pty`). */
 export class PtyClient implements AsyncDisposable {
   readonly messages: PtyMessage[] = []
@@ -44,7 +42,7 @@ export class PtyClient implements AsyncDisposable {
 
   /** Waits for the first message of a type. */
   async first(type: string): Promise<PtyMessage> {
-    return eventually(() => this.messages.find((message) => message.type === type), { what: type, ...WAIT })
+    return eventually(() => this.messages.find((message) => message.type === type), { what: type })
   }
 
   /** Waits for the session's id. */
@@ -53,11 +51,11 @@ export class PtyClient implements AsyncDisposable {
   }
 
   async waitForOutput(text: string): Promise<void> {
-    await eventually(() => this.text('output').includes(text), { what: `output "${text}"`, ...WAIT })
+    await eventually(() => this.text('output').includes(text), { what: `output "${text}"` })
   }
 
   async closed(): Promise<{ readonly code: number; readonly reason: string }> {
-    return eventually(() => this.close, { what: 'the end of the connection', ...WAIT })
+    return eventually(() => this.close, { what: 'the end of the connection' })
   }
 
   send(message: object | string): void {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { WAIT_TIMEOUT_MS } from './eventually.ts'
 import { openRawTcp, type RawTcp, type TcpEnd } from './raw-tcp.ts'
 import {
   decodeClosePayload,
@@ -21,8 +22,6 @@ const MAX_RESPONSE_HEAD_BYTES = 64 * 1024
 /** Unread payload bytes at which reading pauses. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 
-const DEFAULT_TIMEOUT_MS = 4_000
-
 export interface RawWebSocketOptions {
   readonly port: number
   /** Default `/`. */
@@ -32,7 +31,7 @@ export interface RawWebSocketOptions {
   readonly subprotocols?: readonly string[]
   /** The value of `Sec-WebSocket-Extensions`. */
   readonly extensions?: string
-  /** For the whole handshake; default 4,000. */
+  /** For the whole handshake; default 60,000. */
   readonly timeoutMs?: number
 }
 
@@ -123,7 +122,7 @@ export class RawWebSocket implements AsyncDisposable {
   }
 
   /** The next frame of any kind, pings and closes included; rejects at the end and after the timeout. */
-  async nextFrame(timeoutMs = DEFAULT_TIMEOUT_MS): Promise<Frame> {
+  async nextFrame(timeoutMs = WAIT_TIMEOUT_MS): Promise<Frame> {
     using timeout = timeoutAfter(timeoutMs, 'a frame')
     const frame = await this.#take(timeout.promise)
     if (frame === undefined) throw new Error('Cannot read a frame: connection ended')
@@ -253,7 +252,7 @@ async function shakeHands(tcp: RawTcp, options: RawWebSocketOptions): Promise<Ra
 
 /** Does the handshake by hand. A refused upgrade is a result, not an error; rejects when the TCP connection is refused or on a timeout. */
 export async function openRawWebSocket(options: RawWebSocketOptions): Promise<RawHandshake> {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS } = options
+  const { timeoutMs = WAIT_TIMEOUT_MS } = options
   const tcp = await openRawTcp(options)
   using timeout = timeoutAfter(timeoutMs, 'the upgrade response')
   try {

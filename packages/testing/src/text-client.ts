@@ -1,8 +1,6 @@
 import { eventually } from './eventually.ts'
 import type { PtyTarget } from './pty-client.ts'
 
-const WAIT = { timeoutMs: 10_000 }
-
 /** A page that draws what `/terminal/:session` sends without a subprotocol, and sends what is typed. */
 export class TextClient implements AsyncDisposable {
   /** Everything received, joined. */
@@ -30,11 +28,11 @@ export class TextClient implements AsyncDisposable {
   }
 
   async waitFor(text: string): Promise<void> {
-    await eventually(() => this.text.includes(text), { what: `text "${text}"`, ...WAIT })
+    await eventually(() => this.text.includes(text), { what: `text "${text}"` })
   }
 
   async closed(): Promise<{ readonly code: number; readonly reason: string }> {
-    return eventually(() => this.close, { what: 'the end of the connection', ...WAIT })
+    return eventually(() => this.close, { what: 'the end of the connection' })
   }
 
   type(data: string | Uint8Array<ArrayBuffer>): void {

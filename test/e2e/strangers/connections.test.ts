@@ -100,11 +100,11 @@ test('more idle connections than control has descriptors do not end it (threat T
     socket.resume()
     sockets.push(socket)
   }
-  await eventually(() => closed > MAX_CONNECTIONS, { what: 'connections to be closed', timeoutMs: 30_000 })
+  await eventually(() => closed > MAX_CONNECTIONS, { what: 'connections to be closed' })
   expect((await host.fetch('/api/whoami')).status).toBe(200)
   expect(findWorkerd()).toBe(Number(pid))
   for (const socket of [held, ...sockets]) socket.destroy()
-}, 60_000)
+})
 
 test('a proxy that passes client addresses in a header that is not configured is reported with what to set', async () => {
   await host.fetch('/healthz', { headers: { 'x-forwarded-for': '203.0.113.9' } })

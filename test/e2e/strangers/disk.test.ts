@@ -25,7 +25,7 @@ async function exec(host: RunningHost, sandbox: string, script: string): Promise
 
 async function readiness(host: RunningHost, status: number): Promise<void> {
   const isReached = async (): Promise<boolean> => (await host.fetch('/readyz')).status === status
-  await eventually(isReached, { what: `/readyz to answer ${status}`, timeoutMs: 10_000 })
+  await eventually(isReached, { what: `/readyz to answer ${status}` })
 }
 
 /** Writes until the sandbox has no space left, several times: space is granted in parts. */
@@ -73,7 +73,7 @@ test.if(process.getuid?.() === 0)(
     await readiness(host, 200)
     const isWritten = async (): Promise<boolean> =>
       (await exec(host, 'two', 'echo more >> kept && sync && cat kept')).includes('kept\\nmore')
-    await eventually(isWritten, { what: 'a sandbox to write again', timeoutMs: 10_000 })
+    await eventually(isWritten, { what: 'a sandbox to write again' })
     expect((await post(host, '/api/sandboxes/another/start')).status).toBe(200)
   },
 )
@@ -96,7 +96,7 @@ test.if(process.getuid?.() === 0)(
     await readiness(host, 503)
     const isStopped = async (): Promise<boolean> =>
       (await post(host, '/api/sandboxes/one/stop')).status === 200
-    await eventually(isStopped, { what: 'the sandbox to stop', timeoutMs: 10_000 })
+    await eventually(isStopped, { what: 'the sandbox to stop' })
     expect((await host.fetch('/api/sandboxes/two', { method: 'DELETE' })).status).toBe(204)
     rmSync(fill)
     await readiness(host, 200)
@@ -119,7 +119,7 @@ test.if(canBecomeNobody)(
     const view = async (name: string): Promise<{ readonly state?: string; readonly reason?: string }> =>
       (await host.fetch(`/api/sandboxes/${name}`)).json()
     const isStopped = async (): Promise<boolean> => (await view('writes')).reason === 'disk_full'
-    await eventually(isStopped, { what: 'the sandbox to be stopped', timeoutMs: 20_000 })
+    await eventually(isStopped, { what: 'the sandbox to be stopped' })
     expect(await view('quiet')).toMatchObject({ state: 'running' })
     await readiness(host, 503)
     expect((await host.fetch('/api/sandboxes/writes', { method: 'DELETE' })).status).toBe(204)

@@ -222,7 +222,7 @@ describe.skipIf(problem !== undefined)('on a public server behind a proxy that p
       socket.on('close', () => (closed += 1))
       return socket.resume()
     })
-    await eventually(() => closed > CONNECTIONS, { what: 'connections to be closed', timeoutMs: 30_000 })
+    await eventually(() => closed > CONNECTIONS, { what: 'connections to be closed' })
     await expectServed()
     for (const socket of sockets) socket.destroy()
   })

@@ -153,7 +153,6 @@ describe.skipIf(problem !== undefined)('processes of a server that root started'
     process.kill(pid, 'SIGKILL')
     await eventually(() => findChildren(host, '/egress/main.js', 'executable').some((each) => each !== pid), {
       what: 'another egress proxy',
-      timeoutMs: 15_000,
     })
   })
 

@@ -14,9 +14,6 @@ export interface AttachedOptions extends Partial<AttachOptions> {
   readonly isFrozen?: boolean
 }
 
-/** Generous, for a loaded machine. */
-const WAIT_MS = 20_000
-
 function toBytes(input: Uint8Array | string): Uint8Array {
   return typeof input === 'string' ? new TextEncoder().encode(input) : input
 }
@@ -127,18 +124,15 @@ export class Attached implements AsyncDisposable {
     }
   }
 
-  async isAttached(timeoutMs = WAIT_MS): Promise<this> {
-    await eventually(() => this.handle.status.get().kind === 'attached', {
-      what: 'the attachment',
-      timeoutMs,
-    })
+  async isAttached(): Promise<this> {
+    await eventually(() => this.handle.status.get().kind === 'attached', { what: 'the attachment' })
     return this
   }
 
   /** Waits until stdout contains this text. */
-  async waitFor(text: string, timeoutMs = WAIT_MS): Promise<void> {
+  async waitFor(text: string): Promise<void> {
     const sought = Buffer.from(text)
-    await eventually(() => Buffer.from(this.stdout.bytes).includes(sought), { what: `"${text}"`, timeoutMs })
+    await eventually(() => Buffer.from(this.stdout.bytes).includes(sought), { what: `"${text}"` })
   }
 
   /** Also ends the session, so that it does not affect the next test. */

@@ -10,9 +10,7 @@ const CLI = resolve(import.meta.dir, '../../../apps/cli/src/main.ts')
 /** Disk space of a sandbox. An account may have half of the disk, which may be small. */
 const DISK_BYTES = 256 * 1024 ** 2
 /** Generous, for a loaded machine. */
-const WAIT_MS = 20_000
-/** Time within which everything of a destroyed sandbox must be gone. */
-const GONE_MS = 5_000
+const WAIT_MS = 60_000
 
 /** Control's description of a sandbox. */
 export interface SandboxView {
@@ -157,7 +155,7 @@ export class Deployment implements AsyncDisposable {
   }
 
   async killWorkerd(): Promise<void> {
-    const pid = await eventually(() => this.workerd, { what: 'workerd', timeoutMs: WAIT_MS })
+    const pid = await eventually(() => this.workerd, { what: 'workerd' })
     process.kill(pid, 'SIGKILL')
   }
 
@@ -199,7 +197,7 @@ export class Deployment implements AsyncDisposable {
       if (left.length > 0) throw new Error(left.join('\n'))
       return true
     }
-    await eventually(isGone, { what: 'everything to be gone', timeoutMs: GONE_MS })
+    await eventually(isGone, { what: 'everything to be gone' })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -34,7 +34,7 @@ export async function openPacketCapture(mark: string, port: number): Promise<Pac
       if (isReady) packets.push(line)
       else isReady = true
   })()
-  await eventually(() => isReady, { what: 'the packet capture', timeoutMs: 10_000 })
+  await eventually(() => isReady, { what: 'the packet capture' })
   return {
     packets,
     [Symbol.asyncDispose]: async () => {

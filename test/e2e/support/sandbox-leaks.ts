@@ -7,7 +7,6 @@ import type { Deployment } from './deployment.ts'
 const LANES = 4
 /** Sandboxes after which the programs have opened what they keep open. */
 const WARM_UP = 5
-const WAIT = { timeoutMs: 30_000 }
 /** Idle connections that a program may keep. */
 const SPARE_FDS = 16
 const MEBIBYTE = 1024 ** 2
@@ -83,6 +82,6 @@ export async function findLeaks(deployment: Deployment, count: number): Promise<
       : []),
     ...(readProcessCounts(deployment.host.pid).zombies > before.zombies ? ['zombies of the host'] : []),
   ]
-  await eventually(() => left().length === 0, { what: 'no leftovers', ...WAIT }).catch(() => undefined)
+  await eventually(() => left().length === 0, { what: 'no leftovers' }).catch(() => undefined)
   return left()
 }

@@ -8,9 +8,6 @@ import { type SandboxManagerFixture, mintSandboxId } from './sandbox-manager-fix
 import { findLeftovers } from './leftovers.ts'
 import { findProcesses } from './process-list.ts'
 
-/** Generous, for a loaded machine. */
-const WAIT = { timeoutMs: 20_000 }
-
 type Running = Extract<SandboxStatus, { state: 'running' }>
 
 export function expectRunning(status: SandboxStatus): Running {
@@ -50,7 +47,6 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       expect(one).toEqual(two ?? { id: '', state: 'absent' })
       await eventually(() => findProcesses(fixture.fileOf(spec.id, 'spec.json')).length === 1, {
         what: 'one supervisor',
-        ...WAIT,
       })
       await fixture.manager.destroy(spec.id)
     })
@@ -88,7 +84,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       const spec = fixture.spec()
       const running = await fixture.manager.start(spec)
       const client = await fixture.attach(spec.id, 'echo here; exec sleep 600')
-      await eventually(() => client.stdout.text === 'here\n', { what: 'the process', ...WAIT })
+      await eventually(() => client.stdout.text === 'here\n', { what: 'the process' })
       await fixture.manager.disconnect(spec.id)
       expect((await client.closed).code).toBe(1006)
       expect(await fixture.manager.status(spec.id)).toEqual(running)
@@ -167,8 +163,8 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       await fixture.manager.start(spec)
       const mark = `86${Date.now() % 1e9}`
       const client = await fixture.attach(spec.id, `setsid sleep ${mark} & echo up; exec sleep ${mark}`)
-      await eventually(() => client.stdout.text === 'up\n', { what: 'the processes', ...WAIT })
-      await eventually(() => findProcesses(mark).length >= 2, { what: 'the processes', ...WAIT })
+      await eventually(() => client.stdout.text === 'up\n', { what: 'the processes' })
+      await eventually(() => findProcesses(mark).length >= 2, { what: 'the processes' })
       process.kill(fixture.supervisorPid(spec.id), 'SIGKILL')
       await eventually(() => findProcesses(mark).length === 0 && findProcesses(spec.id).length === 0, {
         what: 'every process to go',
@@ -209,7 +205,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
       const mark = `mark-${spec.id.slice(0, 8)}`
       const ignoringSignals = `: ${mark}; trap '' TERM HUP INT; echo up; while :; do sleep 0.1; done`
       const client = await fixture.attach(spec.id, ignoringSignals)
-      await eventually(() => client.stdout.text === 'up\n', { what: 'the process', ...WAIT })
+      await eventually(() => client.stdout.text === 'up\n', { what: 'the process' })
       process.kill(fixture.supervisorPid(spec.id), 'SIGKILL')
       const second = expectRunning(await fixture.manager.start(spec))
       expect(second.epoch).not.toBe(first.epoch)
@@ -228,7 +224,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
           const now = await fixture.manager.status(spec.id)
           return now.state === 'stopped' && now
         },
-        { what: 'the end', ...WAIT },
+        { what: 'the end' },
       )
       expect(status).toMatchObject({ reason: expect.stringMatching(/^(exit|signal)_/) as unknown })
       expectRunning(await fixture.manager.start(spec))
@@ -244,7 +240,7 @@ export function describeSandboxManager(name: string, open: () => Promise<Sandbox
           await manager.claim(wanted.id)
           return (await manager.status(forgotten.id)).state === 'stopped'
         },
-        { what: 'the unclaimed sandbox to stop', ...WAIT },
+        { what: 'the unclaimed sandbox to stop' },
       )
       expect(await manager.status(forgotten.id)).toMatchObject({ reason: 'unclaimed' })
       expectRunning(await manager.status(wanted.id))

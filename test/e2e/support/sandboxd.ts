@@ -6,11 +6,11 @@ import { signalName } from './signal-name.ts'
 
 const MAIN = resolve(import.meta.dir, '../../../apps/sandboxd/src/main.ts')
 
-/** Time to the ready line; a cold start of Bun on a loaded machine takes about a second. */
-const READY_TIMEOUT_MS = 15_000
+/** Time to the ready line. */
+const READY_TIMEOUT_MS = 60_000
 
 /** Time for a clean exit before SIGKILL; longer than sandboxd takes to end its processes. */
-const STOP_TIMEOUT_MS = 10_000
+const STOP_TIMEOUT_MS = 60_000
 
 /** Newest log lines kept. */
 const MAX_LOG_LINES = 10_000

@@ -1,4 +1,5 @@
 import { closeSync, constants, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs'
+import { WAIT_TIMEOUT_MS } from '@sandwire/testing'
 import { Terminal as Emulator } from '@xterm/headless'
 import { signalName } from './signal-name.ts'
 
@@ -9,8 +10,6 @@ const ECHO = 0o10
 
 /** Newest characters of raw output kept. */
 const MAX_OUTPUT_CHARS = 16 * 1024 * 1024
-
-const DEFAULT_TIMEOUT_MS = 4_000
 
 /** Written to the terminal after the program's last byte: an APC string, which no program here sends. */
 const END_MARK = '\u001b_sandwire end\u001b\\'
@@ -147,7 +146,7 @@ export class TerminalProgram implements AsyncDisposable {
   }
 
   /** Waits for raw output after the previous match, like `expect`; returns the match. */
-  async waitFor(pattern: string | RegExp, timeoutMs = DEFAULT_TIMEOUT_MS): Promise<string> {
+  async waitFor(pattern: string | RegExp, timeoutMs = WAIT_TIMEOUT_MS): Promise<string> {
     let isLate = false
     const timer = setTimeout(() => {
       isLate = true

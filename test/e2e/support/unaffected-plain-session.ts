@@ -16,7 +16,7 @@ export async function openUnaffectedPlainSession(sandboxd: RunningSandboxd): Pro
       const line = `line ${sent.length}\n`
       sent += line
       await client.sendInput(line)
-      await eventually(() => client.stdout.length === sent.length, { what: 'the echo', timeoutMs: 20_000 })
+      await eventually(() => client.stdout.length === sent.length, { what: 'the echo' })
       if (client.stdout.text !== sent) throw new Error(`The unaffected session got "${client.stdout.text}"`)
     },
     [Symbol.asyncDispose]: async () => void (await client.close()),

@@ -3,7 +3,7 @@ import { Attached } from './attached.ts'
 import type { WireServer } from './wire-server.ts'
 
 /** Generous, because the machine is under attack. */
-const ECHO_MS = 30_000
+const ECHO_MS = 60_000
 
 /** A session of the client library that the attack under test must not affect. */
 export class UnaffectedSession implements AsyncDisposable {

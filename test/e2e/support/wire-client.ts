@@ -8,8 +8,6 @@ export type Message = Readonly<Record<string, unknown>> & { readonly type: strin
 /** The fields of hello that tests set. */
 export type WireHello = Partial<Hello> & Pick<Hello, 'identity'>
 
-const WAIT_MS = 20_000
-
 /** Mints an identity or a create id. */
 export function mintHex(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex')
@@ -75,10 +73,7 @@ export class WireClient implements AsyncDisposable {
   /** The first message of this type; rejects when the connection closes without one. */
   async next(type: string): Promise<Message> {
     const isClosed = () => (this.close === undefined ? undefined : `closed with ${this.close.code}`)
-    const found = await eventually(() => this.of(type)[0] ?? isClosed(), {
-      what: `"${type}"`,
-      timeoutMs: WAIT_MS,
-    })
+    const found = await eventually(() => this.of(type)[0] ?? isClosed(), { what: `"${type}"` })
     if (typeof found === 'string')
       throw new Error(`Cannot wait for "${type}": ${found}, after ${JSON.stringify(this.messages)}`)
     return found

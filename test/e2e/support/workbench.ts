@@ -10,7 +10,7 @@ import { findTerminals } from './workbench-page.ts'
 
 const MAIN = resolve(import.meta.dir, '../../../apps/host/src/main.ts')
 /** Generous, for a loaded machine. */
-const WAIT_MS = 40_000
+const WAIT_MS = 60_000
 
 /** Poll interval while waiting for a terminal. */
 const POLL_MS = 20
@@ -128,6 +128,7 @@ export class WorkbenchFixture implements AsyncDisposable {
       permissions: ['clipboard-read', 'clipboard-write'],
       ...options,
     })
+    context.setDefaultTimeout(WAIT_MS)
     await context.addInitScript(findTerminals)
     return new WorkbenchPage(this, context, await context.newPage())
   }

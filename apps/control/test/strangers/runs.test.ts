@@ -27,7 +27,7 @@ beforeAll(async () => {
   ada = await ApiClient.named(control, 'ada')
   bob = await ApiClient.named(control, 'bob')
   sandbox = textIn(await ada.post('/api/sandboxes', {}), 'id')
-}, 60_000)
+})
 afterAll(async () => {
   await control[Symbol.asyncDispose]()
   await sandboxes[Symbol.asyncDispose]()
@@ -59,7 +59,7 @@ test('(threat T6) who lost access to a sandbox neither steers nor watches an age
   const { body } = await ada.post('/api/grants', { sandbox, role: 'collaborator' })
   await bob.post('/api/grants/redeem', { link: String(fieldOf(body, 'link')).split('#')[1] })
   const run = textIn(await bob.post('/api/runs', { sandbox, task: 'x', interactive: true }), 'id')
-  const agent = await eventually(() => agents.runs.get(run), { what: 'the agent', timeoutMs: 20_000 })
+  const agent = await eventually(() => agents.runs.get(run), { what: 'the agent' })
   const conversation = textIn(await bob.post('/api/conversations', { sandbox }), 'id')
   const paths = [
     `/api/runs/${run}`,
@@ -75,7 +75,7 @@ test('(threat T6) who lost access to a sandbox neither steers nor watches an age
   }
   await eventually(async () => (await statuses(bob)).every((status) => status < 300), { what: 'access' })
   // The first message to a conversation starts its agent.
-  await eventually(() => agents.runs.size === 2, { what: 'both agents', timeoutMs: 20_000 })
+  await eventually(() => agents.runs.size === 2, { what: 'both agents' })
   const sent = agent.messages.length
   await ada.delete(`/api/grants/${String(fieldOf(body, 'grant'))}`)
   expect(new Set(await statuses(bob))).toEqual(new Set([404]))
@@ -86,10 +86,9 @@ test('(threat T6) who lost access to a sandbox neither steers nor watches an age
   expect(both).toHaveLength(2)
   await eventually(() => both.every(({ state }) => state === 'ended'), {
     what: 'the agents to end',
-    timeoutMs: 30_000,
   })
   expect((await bob.delete(`/api/conversations/${conversation}`)).status).toBe(204)
-}, 60_000)
+})
 
 test('(threat T50) a terminal of a run that gets more input than anyone types is closed', async () => {
   const run = await create()
@@ -136,11 +135,10 @@ test('(threat T50) an account keeps a limited number of ended runs', async () =>
   for (let at = 0; at < 4; at += 1) {
     const id = textIn(await carol.post('/api/runs', { sandbox: own, task: 'x' }), 'id')
     ids.push(id)
-    const agent = await eventually(() => agents.runs.get(id), { what: 'the agent', timeoutMs: 20_000 })
+    const agent = await eventually(() => agents.runs.get(id), { what: 'the agent' })
     agent.end()
     await eventually(async () => (await states()).includes(`${at} ended`), {
       what: 'the run to end',
-      timeoutMs: 20_000,
     })
   }
   await eventually(async () => (await states()).join() === '2 ended,3 ended', {

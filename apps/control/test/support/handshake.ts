@@ -2,9 +2,6 @@ import { openRawWebSocket, type RawHandshake, type RawWebSocketOptions } from '@
 import { type RunningControl, TOKEN } from './control.ts'
 import { fieldOf } from './json.ts'
 
-/** Long enough for a loaded machine. */
-const TIMEOUT_MS = 20_000
-
 /** An upgrade with the local token, unless the headers override it. */
 export function upgrade(
   control: RunningControl,
@@ -19,7 +16,6 @@ export function upgrade(
   return openRawWebSocket({
     port: control.port,
     path,
-    timeoutMs: TIMEOUT_MS,
     headers: headers ?? [['Authorization', `Bearer ${TOKEN}`]],
     ...options,
   })

@@ -2,8 +2,6 @@ import { encode, type Hello, PROTOCOL_VERSION } from '@sandwire/protocol'
 import { eventually } from '@sandwire/testing'
 import type { RunningControl } from './control.ts'
 
-const WAIT_MS = 20_000
-
 /** A text message of the server. */
 export type Message = Readonly<Record<string, unknown>> & { readonly type: string }
 
@@ -62,11 +60,11 @@ export class Wire implements AsyncDisposable {
 
   /** The first message of this type. */
   next(type: string): Promise<Message> {
-    return eventually(() => this.of(type)[0], { what: `"${type}"`, timeoutMs: WAIT_MS })
+    return eventually(() => this.of(type)[0], { what: `"${type}"` })
   }
 
   async waitFor(text: string): Promise<void> {
-    await eventually(() => this.text.includes(text), { what: JSON.stringify(text), timeoutMs: WAIT_MS })
+    await eventually(() => this.text.includes(text), { what: JSON.stringify(text) })
   }
 
   /** The code of the error that the connection ended with. */

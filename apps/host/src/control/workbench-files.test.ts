@@ -36,4 +36,4 @@ test('prepareWorkbench builds for production once, in any environment', async ()
     if (environment === undefined) delete process.env['NODE_ENV']
     else process.env['NODE_ENV'] = environment
   }
-}, 60_000)
+})

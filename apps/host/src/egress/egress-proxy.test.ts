@@ -423,7 +423,7 @@ describe('limits', () => {
       what: 'the buffers to be dropped',
       ...wait,
     })
-  }, 40_000)
+  })
 
   test('ends a lookup when its client leaves, and counts the connection until then', async () => {
     const ended: string[] = []

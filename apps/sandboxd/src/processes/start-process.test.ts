@@ -15,7 +15,7 @@ import { createStartProcess } from './start-process.ts'
 const start = createStartProcess()
 /** Starts a process with a short drain timeout, for tests that wait for it. */
 const startImpatient = createStartProcess({ drainMs: 150, drainBytes: 256 * 1024 })
-const TIMEOUT_MS = 60_000
+const TIMEOUT_MS = 180_000
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 

@@ -83,7 +83,7 @@ describeTmux('the tmux service', () => {
     expect(
       [folder, hostileFolder].flatMap((each) => readdirSync(each)).filter((name) => name === 'ran'),
     ).toEqual([])
-  }, 60_000)
+  })
 
   test('shows no pane that a name of a folder makes up', async () => {
     const { service, tmux, folder } = setUp()
@@ -206,7 +206,7 @@ describeTmux('a pane', () => {
     const data = Buffer.concat([Buffer.from('<<'), Buffer.from('aé€😀'.repeat(500)), all, Buffer.from('>>')])
     writeFileSync(path.join(folder, 'data'), data)
     pane.type('stty raw -echo; cat data; stty sane\r')
-    await eventually(() => pane.bytes().indexOf('>>') > 0, { what: 'the data', timeoutMs: 20_000 })
+    await eventually(() => pane.bytes().indexOf('>>') > 0, { what: 'the data' })
     const from = pane.bytes().indexOf('<<')
     expect(
       pane
@@ -234,7 +234,7 @@ describeTmux('a pane', () => {
       .filter((line) => /^\d+$/.test(line))
       .map(Number)
     expect(numbers).toEqual(Array.from({ length: 200_000 }, (_, index) => index + 1))
-  }, 60_000)
+  })
 
   test('sends exactly what pipe-pane records, beside three others that flood', async () => {
     const { service, tmux, folder } = setUp()
@@ -261,7 +261,7 @@ describeTmux('a pane', () => {
       await eventually(() => readFileSync(log).byteLength === sent.byteLength, { what: 'the log' })
       expect(readFileSync(log).equals(sent)).toBe(true)
     }
-  }, 60_000)
+  })
 
   test('keeps characters whose bytes arrive one at a time', async () => {
     const { service, folder } = setUp()

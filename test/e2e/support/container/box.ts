@@ -68,7 +68,6 @@ export class BoxWorker implements AsyncDisposable {
     this.#ids.push(id)
     await eventually(() => this.call(box, `/port?port=${PORT}`).then(() => true), {
       what: 'sandboxd in the container',
-      timeoutMs: 30_000,
     })
     const listed = await this.#engine.docker('ps', '--filter', `name=${id}`, '--format', '{{.Names}}')
     const own = listed.split('\n').find((name) => name.endsWith(id))

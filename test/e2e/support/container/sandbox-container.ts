@@ -5,7 +5,7 @@ import type { Engine } from './engine.ts'
 
 const SANDBOX = ID_ALPHABET
 const TOKEN_LIFE_MS = 30_000
-const START_MS = 30_000
+const START_MS = 60_000
 
 /** Output and exit of a program in the container. */
 export interface Inside {

@@ -97,7 +97,6 @@ export class MatrixFixture implements AsyncDisposable {
     const run = textIn(await expectSuccess(owner.post('/api/runs', { sandbox, task: 'x' })), 'id')
     await eventually(async () => textIn(await owner.get(`/api/runs/${run}`), 'state') === 'ended', {
       what: 'the run to end',
-      timeoutMs: 20_000,
       intervalMs: 50,
     })
     const begunConversation = await expectSuccess(owner.post('/api/conversations', { sandbox }))

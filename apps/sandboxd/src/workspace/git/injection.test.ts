@@ -101,7 +101,7 @@ test('serves files with hostile names like any other (threat T18)', async () => 
   expect(await fixture.post('git/discard', { paths: names })).toMatchObject({ status: 200 })
   for (const name of names) expect(await Bun.file(join(fixture.root, name)).text()).toBe('one\n')
   expect(await fixture.get('git/status')).toMatchObject({ body: { files: [{ path: 'file' }] } })
-}, 30_000)
+})
 
 test('without `--` an input would be an option, and without GIT_LITERAL_PATHSPECS a pattern', async () => {
   const withoutDashes = (plan: ToolPlan): ToolPlan => {

@@ -65,4 +65,4 @@ test('stages, unstages and discards everything', async () => {
     body: { removed: 300 },
   })
   expect(await fixture.get('git/status')).toMatchObject({ body: { files: [] } })
-}, 30_000)
+})

@@ -247,4 +247,4 @@ test('mutated archives touch nothing outside and leave nothing unfinished (threa
     if (!fixture.isOutsideUntouched || fixture.unfinished.length > 0 || refused.length > 1_000)
       throw new Error(`Seed ${seed} did something else`)
   }
-}, 60_000)
+})

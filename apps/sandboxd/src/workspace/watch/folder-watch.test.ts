@@ -199,7 +199,7 @@ test('reports a queue overflow and watches all folders again', async () => {
     },
     { what: 'the folder to be watched' },
   )
-}, 15_000)
+})
 
 test('does not report temporary files of sandboxd', async () => {
   const collected = await watch('.')
