@@ -1,13 +1,13 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'bun:test'
+import { limits } from '@sandwire/protocol'
 import { connectPlain, eventually, isAlive, readDescendants } from '@sandwire/testing'
 import { runShell } from './support/attached.ts'
 import { startSandboxd } from './support/sandboxd.ts'
 import { readFileLines } from './support/lines.ts'
 import { mintHex, WireClient } from './support/wire-client.ts'
 
-const WAIT = { timeoutMs: 20_000 }
 const MAIN = join(import.meta.dir, '../../apps/sandboxd/src/main.ts')
 
 describe('SIGTERM', () => {
@@ -31,7 +31,7 @@ describe('SIGTERM', () => {
         const lines = await readFileLines(file)
         return lines.length === 2 ? lines.map(Number) : undefined
       },
-      { what: 'two processes', ...WAIT },
+      { what: 'two processes' },
     )
     const descendants = readDescendants(sandboxd.pid).map(({ pid }) => pid)
     expect(descendants.length).toBeGreaterThanOrEqual(2)
@@ -81,7 +81,7 @@ describe('SIGTERM', () => {
     )
     await client.waitFor('up')
     sandboxd.kill('SIGTERM')
-    await eventually(() => client.warnings.length > 0, { what: 'the warning', ...WAIT })
+    await eventually(() => client.warnings.length > 0, { what: 'the warning' })
     const late = new WireClient(sandboxd, `createId=${mintHex()}&cmd=true`)
     expect(await late.closed).toEqual({ code: 1012, reason: 'shutting_down' })
     await Bun.write(join(sandboxd.workspace, 'go'), '')
@@ -93,16 +93,21 @@ describe('SIGTERM', () => {
 
   test('[X13] makes a client that does not read reconnect, and then reports that the session is gone', async () => {
     const sandboxd = await startSandboxd({ args: ['--stop-seconds', '1'] })
-    const client = runShell(sandboxd, 'exec yes', { retryForMs: 1_500, isFrozen: true })
+    // More than the window: with all output and the exit received, a client needs no connection any more.
+    const bytes = limits.START_WINDOW_BYTES + 1
+    const script = `head -c ${bytes} /dev/zero; echo >written; exec sleep 600`
+    const client = runShell(sandboxd, script, { retryForMs: 1_500, isFrozen: true })
     await client.isAttached()
+    const isWritten = () => Bun.file(join(sandboxd.workspace, 'written')).exists()
+    await eventually(isWritten, { what: 'the output to be written' })
     await sandboxd.stop()
-    await eventually(() => client.reconnections > 0, { what: 'the client to reconnect', ...WAIT })
+    await eventually(() => client.reconnections > 0, { what: 'the client to reconnect' })
     const status = await eventually(
       () => {
         const now = client.handle.status.get()
         return now.kind === 'failed' ? now : undefined
       },
-      { what: 'the client to give up', ...WAIT },
+      { what: 'the client to give up' },
     )
     expect(['link_lost', 'shutting_down']).toContain(status.error.code)
   })
@@ -132,7 +137,7 @@ describe('SIGKILL', () => {
         const now = client.handle.status.get()
         return now.kind === 'failed' || now.kind === 'exited' ? now : undefined
       },
-      { what: 'the client to give up', ...WAIT },
+      { what: 'the client to give up' },
     )
     expect(status.kind).toBe('failed')
     for (const pid of children) {

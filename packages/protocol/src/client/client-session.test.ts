@@ -600,6 +600,15 @@ describe('a heartbeat', () => {
     expect(fixture.connects).toEqual([undefined, 's1'])
   })
 
+  test('[H3] finds a dead connection while the consumer consumes nothing', () => {
+    const fixture = ClientFixture.attached()
+    fixture.wait(0)
+    fixture.receiveData('abc')
+    fixture.receiveMessage({ type: 'pong', id: 1 })
+    fixture.wait(25_050)
+    expect(fixture.connects).toEqual([undefined, 's1'])
+  })
+
   test('[H6] reports silence before the connection counts as lost, and its end', () => {
     const fixture = ClientFixture.attached()
     fixture.wait(0)
