@@ -75,6 +75,7 @@ describe('a create whose reply is lost', () => {
     await using client = new WireClient(sandboxd, query.toString())
     await client.hello({ identity: mintHex() })
     expect(await client.next('welcome')).toMatchObject({ session: body.id })
+    await eventually(async () => (await readFileLines(file)).length === 1, { what: 'the process to start' })
     await endSession(sandboxd, body.id)
     expect(await readFileLines(file)).toHaveLength(1)
   })
