@@ -5,7 +5,6 @@ import { Attached, runShell } from './support/attached.ts'
 import { Deployment } from './support/deployment.ts'
 import { findStarterProblem } from './support/isolation/isolated.ts'
 
-const WAIT = { timeoutMs: 30_000 }
 /** Prints a running count, so that a lost or repeated byte shows. */
 const COUNT = 'n=0; while read line; do n=$((n+1)); echo "$n $line"; done'
 
@@ -28,9 +27,11 @@ for (const starter of ['root', 'nobody'] as const) {
       const { id } = await deployment.create('closed')
       await deployment.create('other')
       const [closed, other] = [deployment.sandbox('closed'), deployment.sandbox('other')]
-      await using driver = runShell(closed, COUNT)
+      // A late heartbeat must not be what disconnects them.
+      const patient = { heartbeatMs: 3_600_000 }
+      await using driver = runShell(closed, COUNT, patient)
       await driver.isAttached()
-      await using viewer = new Attached(closed, { session: driver.session, role: 'viewer' })
+      await using viewer = new Attached(closed, { session: driver.session, role: 'viewer' }, patient)
       await using unaffected = runShell(other, COUNT)
       await Promise.all([viewer.isAttached(), unaffected.isAttached()])
       await driver.send('before\n')
@@ -42,7 +43,6 @@ for (const starter of ['root', 'nobody'] as const) {
         expect(await closeConnections(id)).toBe(204)
         await eventually(() => driver.reconnections > 0 && viewer.reconnections > 0, {
           what: 'the disconnects',
-          ...WAIT,
         })
         await driver.send('meanwhile\n')
       } finally {

@@ -72,8 +72,8 @@ describe.skipIf(problem !== undefined)('a sandbox of an unprivileged user', () =
       limits: { memoryBytes: 256 * MEBIBYTE },
     })
     const hoarding = sandbox.run(`python3 - ${mark} <<'END'\n${HOARD}\nEND`).catch(() => undefined)
-    await eventually(() => findMarked(mark).length > 8, { what: 'the processes', timeoutMs: 10_000 })
-    await eventually(() => findMarked(mark).length < 5, { what: 'their end', timeoutMs: 30_000 })
+    await eventually(() => findMarked(mark).length > 8, { what: 'the processes' })
+    await eventually(() => findMarked(mark).length < 5, { what: 'their end' })
     await sandbox.run(`pkill -f ${mark}`).catch(() => undefined)
     await hoarding
   })
@@ -110,10 +110,8 @@ for i in range(2000):
       limits: { diskBytes: 64 * MEBIBYTE },
     })
     const hoard = 'kept = [fill(deleted(), 40000000) for _ in range(4)]'
-    await sandbox.run(`python3 - <<'END'\n${HIDE}${hoard}\ntime.sleep(15)\nEND`).catch(() => undefined)
-    expect(await Promise.race([sandbox.await('ended'), Bun.sleep(1_000)])).toMatchObject({
-      reason: 'disk_full',
-    })
+    await sandbox.run(`python3 - <<'END'\n${HIDE}${hoard}\ntime.sleep(60)\nEND`).catch(() => undefined)
+    expect(await sandbox.await('ended')).toMatchObject({ reason: 'disk_full' })
   })
 
   test('is stopped when it has more names than its disk can have files (threat T32)', async () => {
@@ -121,10 +119,8 @@ for i in range(2000):
       limits: { diskBytes: 16 * MEBIBYTE },
     })
     const link = `python3 -c 'import os\nopen("f", "w").close()\nfor i in range(10000): os.link("f", "f%d" % i)'`
-    await sandbox.run(`${link}; sleep 15`).catch(() => undefined)
-    expect(await Promise.race([sandbox.await('ended'), Bun.sleep(1_000)])).toMatchObject({
-      reason: 'disk_full',
-    })
+    await sandbox.run(`${link}; sleep 60`).catch(() => undefined)
+    expect(await sandbox.await('ended')).toMatchObject({ reason: 'disk_full' })
   })
 
   test('cannot change the limits of sandboxd (threat T11)', async () => {

@@ -4,7 +4,6 @@ import { findBrowserProblem } from './support/browser.ts'
 import { type WorkbenchPage, WorkbenchFixture } from './support/workbench.ts'
 
 const problem = findBrowserProblem()
-const WAIT = { timeoutMs: 40_000 }
 
 describe.skipIf(problem !== undefined)(
   `tabs and panes of the workbench${problem === undefined ? '' : ` (skipped: ${problem})`}`,
@@ -20,7 +19,6 @@ describe.skipIf(problem !== undefined)(
       const read = () => tabs(workbench).allInnerTexts()
       await eventually(async () => (await read()).join() === names.join(), {
         what: 'the tabs',
-        ...WAIT,
       }).catch(() => undefined)
       expect(await read()).toEqual([...names])
     }
@@ -67,7 +65,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.getByText('Still running.').waitFor()
       await workbench.button('End session').click()
       const list = async () => (await fixture.host.fetch('/api/account/sessions')).text()
-      await eventually(async () => !(await list()).includes(session), { what: 'its end', ...WAIT })
+      await eventually(async () => !(await list()).includes(session), { what: 'its end' })
       expect(workbench.errors).toEqual([])
     }, 90_000)
 
@@ -95,7 +93,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.setViewportSize({ width: 390, height: 800 })
       await workbench.button('Close panel').click()
       await workbench.page.locator('.panel').waitFor({ state: 'detached' })
-    }, 60_000)
+    })
 
     test('are renamed and moved by commands', async () => {
       await using workbench = await fixture.openPage()
@@ -111,7 +109,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.waitFor(/^> x$/)
       await workbench.command('Move tab left')
       await expectTabs(workbench, ['two', 'one'])
-    }, 60_000)
+    })
 
     test('have a font size, a search and a list of shortcuts', async () => {
       await using workbench = await fixture.openPage()
@@ -133,7 +131,7 @@ describe.skipIf(problem !== undefined)(
           ).controllers()
           return first?.surface.selection
         })
-      await eventually(async () => (await selected()) === 'needle', { what: 'the place', ...WAIT })
+      await eventually(async () => (await selected()) === 'needle', { what: 'the place' })
       await workbench.page.getByText('1 of 1').waitFor()
       await find.last().fill('89')
       await workbench.page.getByText('5 of 19').waitFor()
@@ -159,7 +157,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.keyboard.press('Escape')
       await workbench.page.keyboard.type(' again')
       await workbench.first.waitFor('> typed again')
-    }, 60_000)
+    })
 
     test('report how a session ended, and start another shell', async () => {
       await using workbench = await fixture.openPage()
@@ -176,25 +174,30 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.reload()
       await workbench.first.waitFor('new')
       expect(await workbench.first.read('echo later')).toBe('later')
-    }, 60_000)
+    })
 
     test('report a session that ended while the page was closed', async () => {
       await using workbench = await fixture.openPage()
-      await workbench.first.run('sleep 1; exit 5')
+      await workbench.first.run('mkfifo leave; echo wait"ing"; read < leave; exit 5')
+      await workbench.first.waitFor('\nwaiting')
+      const session = await workbench.first.session()
+      const [sandbox = ''] = session.split('.')
       await workbench.page.goto('about:blank')
-      const session = async (): Promise<number> => {
+      const body = JSON.stringify({ cmd: 'sh', args: ['-c', 'echo > leave'] })
+      const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+      expect((await fixture.host.fetch(`/api/sandboxes/${sandbox}/exec`, init)).status).toBe(200)
+      const isRunning = async (): Promise<boolean> => {
         const { sessions } = (await (await fixture.host.fetch('/api/account/sessions')).json()) as {
-          sessions: readonly { state: string }[]
+          sessions: readonly { id: string; state: string }[]
         }
-        return sessions.filter(({ state }) => state === 'running').length
+        return sessions.some(({ id, state }) => id === session && state === 'running')
       }
-      const running = await session()
-      await eventually(async () => (await session()) < running, { what: 'the end', ...WAIT })
+      await eventually(async () => !(await isRunning()), { what: 'the end' })
       await workbench.page.goto(fixture.origin)
       await workbench.page.locator('.banner.ended').waitFor()
       expect(await workbench.page.locator('.banner.ended').innerText()).toMatch(/exited with code 5|It ended/)
       await workbench.button('New shell').click()
       await workbench.first.ready()
-    }, 60_000)
+    })
   },
 )

@@ -4,7 +4,6 @@ import { findBrowserProblem } from './support/browser.ts'
 import { type WorkbenchPage, type WorkbenchPageOptions, WorkbenchFixture } from './support/workbench.ts'
 
 const problem = findBrowserProblem()
-const WAIT = { timeoutMs: 40_000 }
 
 describe.skipIf(problem !== undefined)(
   `the panes of terminals${problem === undefined ? '' : ` (skipped: ${problem})`}`,
@@ -42,7 +41,8 @@ describe.skipIf(problem !== undefined)(
     test('keep their size in an inactive tab', async () => {
       await using workbench = await fixture.openPage()
       const { rows, cols } = await workbench.first.until(() => true)
-      await workbench.first.run('rm -f now; mkfifo now; (read < now; stty size)')
+      await workbench.first.run('rm -f now; mkfifo now; echo wait"ing"; (read < now; stty size)')
+      await workbench.first.waitFor('\nwaiting')
       await workbench.page.keyboard.press('Control+Shift+Backquote')
       await workbench.first.ready()
       await workbench.first.run('echo > now')
@@ -71,14 +71,14 @@ describe.skipIf(problem !== undefined)(
         const words = await late.page.locator('.status-bar').innerText()
         return drawn.join('×') === `${cols}×${rows}` && words.includes(drawn.join('×'))
       }
-      await eventually(isTold, { what: 'the size of the owner', ...WAIT })
+      await eventually(isTold, { what: 'the size of the owner' })
       const isWhole = (): Promise<boolean> =>
         late.first.element.evaluate((place) => {
           const screen = place.querySelector('.xterm-screen')?.getBoundingClientRect()
           const { right, bottom } = place.getBoundingClientRect()
           return screen !== undefined && screen.right <= right && screen.bottom <= bottom
         })
-      await eventually(isWhole, { what: 'all of it to be in sight', ...WAIT })
+      await eventually(isWhole, { what: 'all of it to be in sight' })
       const [terminal, words] = await Promise.all(
         [late.first.element, late.page.locator('.read-only-line')].map((one) => one.boundingBox()),
       )
@@ -89,7 +89,7 @@ describe.skipIf(problem !== undefined)(
       await late.page.locator('.banner.ended').waitFor()
       const letters = () =>
         late.page.locator('.xterm-rows').evaluate((element) => getComputedStyle(element).fontSize)
-      await eventually(async () => (await letters()) === '14px', { what: 'letters of their size', ...WAIT })
+      await eventually(async () => (await letters()) === '14px', { what: 'letters of their size' })
     }, 90_000)
 
     /** Ctrl+clicks a text at the end of a line. */
@@ -154,7 +154,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.waitFor('\n100')
       await workbench.context.setOffline(true)
       const banner = workbench.page.locator('.banner.waiting')
-      await banner.waitFor({ timeout: 10_000 })
+      await banner.waitFor()
       await bar.getByText('Disconnected').waitFor()
       expect(await bar.innerText()).not.toMatch(/In control| ms/)
       await workbench.first.until((facts) => facts.drawn[1] < drawn[1])
@@ -174,7 +174,10 @@ describe.skipIf(problem !== undefined)(
 
     test('mark an inactive tab whose bell rings, and accept text from the first letter', async () => {
       await using workbench = await fixture.openPage()
-      await workbench.first.run('rm -f now; mkfifo now; (read < now; printf "\\a"; echo rang)')
+      await workbench.first.run(
+        'rm -f now; mkfifo now; echo wait"ing"; (read < now; printf "\\a"; echo rang)',
+      )
+      await workbench.first.waitFor('\nwaiting')
       await workbench.page.keyboard.press('Control+Shift+Backquote')
       await workbench.first.ready()
       const tab = workbench.page.getByRole('tab').first()
@@ -187,7 +190,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.keyboard.insertText('first letter')
       await workbench.first.waitFor('> first letter')
       expect(await tab.locator('.tab-bell').count()).toBe(0)
-    }, 60_000)
+    })
 
     test('say who requests control, to both sides', async () => {
       await using owner = await fixture.openPage()
@@ -198,7 +201,7 @@ describe.skipIf(problem !== undefined)(
       await owner.button(/^Give control to guest Carl/).click()
       await guest.first.until(({ role }) => role === 'driver')
       await guest.page.locator('.participant-text', { hasText: /^You have control$/ }).waitFor()
-    }, 60_000)
+    })
 
     test('report a stopped or destroyed sandbox', async () => {
       await using owner = await fixture.openPage()
