@@ -242,4 +242,14 @@ describe.skipIf(claude.problem !== undefined).each([...MODES])('/ws/claude-strea
 
   for (const { title, steps, modes = ['sandbox', 'sprites'] } of CLAUDE_CONVERSATIONS)
     if (modes.includes(mode)) test(title, () => run(steps))
+  if (mode !== 'sprites') return
+  test('says at once that nobody has signed in', async () => {
+    await sprites?.sprites.write('/home/sprite/.auth/claude.env', 'DISABLE_AUTOUPDATER=1\n')
+    await using client = new PtyClient(host, '/ws/claude-stream')
+    expect(await eventually(() => client.close, { what: 'the end', ...WAIT })).toEqual({
+      code: 4006,
+      reason: 'agent_not_configured',
+    })
+    expect(client.messages.at(-1)?.['message']).toContain('not signed in in the sprite')
+  })
 })

@@ -123,6 +123,34 @@ describe.skipIf(problem !== undefined)(
       expect(await nameOf(byId)).toMatch(/^swt1\./)
     })
 
+    test('is started by those who may run commands, and only watched by viewers', async () => {
+      const withTicket = async (body: object, query: Readonly<Record<string, string>> = {}) => {
+        const headers = { 'content-type': 'application/json' }
+        const init = { method: 'POST', headers, body: JSON.stringify(body) }
+        const { ticket } = (await (await host.fetch('/api/tickets', init)).json()) as { ticket: string }
+        const anonymous = { port: host.port, headers: {} }
+        const offers = ['sandwire.envelope', `sandwire.ticket.${ticket}`]
+        return new PtyClient(anonymous, `/ws/claude-stream?${new URLSearchParams(query)}`, offers)
+      }
+      const sandbox = 'default'
+      expect(await refusal(await withTicket({ sandbox, role: 'viewer' }))).toMatchObject({ code: 4008 })
+      await using client = openClaude()
+      const session = await nameOf(client)
+      await using viewer = await withTicket({ session, role: 'viewer' }, { session_id: session, resume: '1' })
+      await nameOf(viewer)
+      viewer.send({ type: 'user', message: 'say intrusion' })
+      await eventually(() => viewer.messages.some(({ subtype }) => subtype === 'error'), {
+        what: 'the refusal',
+        ...WAIT,
+      })
+      await say(client, 'shown')
+      await says(viewer, 'shown')
+      expect(JSON.stringify(client.messages)).not.toContain('intrusion')
+      await using driver = await withTicket({ sandbox, role: 'driver' })
+      await nameOf(driver)
+      await say(driver, 'allowed')
+    })
+
     test('takes no command of a client', async () => {
       const before = sprites.api.requests.length
       for (const query of [

@@ -56,6 +56,10 @@ describe('the messages of a session of Claude Code in a sprite', () => {
     request_id,
     request: { subtype: 'can_use_tool', tool_name: 'Bash', input: { command: 'ls' }, tool_use_id: 'use-1' },
   })
+  const initialized = (account: object) => ({
+    type: 'control_response',
+    response: { subtype: 'success', request_id: 'sandwire-initialize', response: { account } },
+  })
   const ERROR = { type: 'system', subtype: 'error', message: expect.any(String) as unknown }
   const INIT = { type: 'system', subtype: 'init', uuid: 'init' }
 
@@ -79,12 +83,22 @@ describe('the messages of a session of Claude Code in a sprite', () => {
       },
     ])
     expect(codec.isStarted).toBe(false)
-    const answer = {
-      type: 'control_response',
-      response: { subtype: 'success', request_id: 'sandwire-initialize' },
-    }
-    expect(codec.output(out(answer))).toEqual([])
+    expect(codec.output(out(initialized({ tokenSource: 'claude.ai', apiProvider: 'firstParty' })))).toEqual(
+      [],
+    )
     expect(codec.isStarted).toBe(true)
+  })
+
+  test.each([
+    [{ tokenSource: 'none', apiProvider: 'firstParty' }, true],
+    [{ tokenSource: 'none', apiKeySource: 'none', apiProvider: 'firstParty' }, true],
+    [{ tokenSource: 'none', apiKeySource: 'ANTHROPIC_API_KEY', apiProvider: 'firstParty' }, false],
+    [{ tokenSource: 'none', apiProvider: 'bedrock' }, false],
+    [{}, false],
+  ])('are refused at once without a login: %j', (account, isRefused) => {
+    expect(codecOf().output(out(initialized(account)))).toEqual(
+      isRefused ? [{ do: 'refuse', message: expect.stringContaining('not signed in') as string }] : [],
+    )
   })
 
   test('have the lines of the program unchanged, however the API divides them', () => {
@@ -584,9 +598,13 @@ describe.skipIf(problem !== undefined)(
       thawed.disconnect()
     })
 
-    test('say that nobody signed in, and end the program', async () => {
+    test.each([
+      ['nobody signed in', 'env FAKE_LOGIN=none', undefined],
+      ['the login is refused', '', 'unauthorized'],
+    ])('say that %s, and end the program', async (_, prefix, message) => {
+      await writeProfile(`${prefix} ${process.execPath} ${FAKE_CLAUDE}`)
       const { client, session } = await begin()
-      say(client, 'unauthorized')
+      if (message !== undefined) say(client, message)
       expect(await ends(client)).toEqual({ code: 4006, reason: 'agent_not_configured' })
       expect(client.messages.at(-1)).toMatchObject({
         subtype: 'error',

@@ -6,6 +6,9 @@ import { createInterface } from 'node:readline'
 
 const answers = new Map<string, (response: unknown) => void>()
 
+/** As the real program describes it. */
+const account = { tokenSource: process.env['FAKE_LOGIN'] ?? 'claude.ai', apiProvider: 'firstParty' }
+
 function emit(line: object): void {
   process.stdout.write(`${JSON.stringify(line)}\n`)
 }
@@ -66,15 +69,14 @@ async function perform(command: string): Promise<void> {
 interface Input {
   readonly type: string
   readonly request_id?: string
-  readonly request?: { readonly subtype: string }
   readonly message?: { readonly content: string }
   readonly response?: { readonly request_id: string; readonly response: unknown }
 }
 
 createInterface({ input: process.stdin }).on('line', (text) => {
-  const { type, request_id, request, message, response } = JSON.parse(text) as Input
+  const { type, request_id, message, response } = JSON.parse(text) as Input
   if (type === 'control_request')
-    emit({ type: 'control_response', response: { subtype: 'success', request_id, response: request } })
+    emit({ type: 'control_response', response: { subtype: 'success', request_id, response: { account } } })
   if (type === 'control_response') answers.get(response?.request_id ?? '')?.(response?.response)
   if (type !== 'user') return
   emit({ type: 'system', subtype: 'init', model: 'fake', uuid: crypto.randomUUID() })

@@ -32,7 +32,7 @@ const MAX_ID_CHARS = 200
 const NOT_STARTED: readonly number[] = [126, 127]
 
 const NOT_INSTALLED = `Cannot start the agent: Claude Code is not installed in the sprite. Install it there, or name it in ${CLAUDE_PROFILE}`
-const NOT_SIGNED_IN = `Cannot start the agent: Claude Code is not signed in in the sprite. Run "claude" in a terminal of the sprite and sign in`
+const NOT_SIGNED_IN = `Cannot start the agent: Claude Code is not signed in in the sprite, or its login is no longer accepted. Run "claude" in a terminal of the sprite and sign in`
 const LOST =
   'Lines of the agent may be missing here: the Sprites API did not keep all that it wrote while no client was connected'
 const CUT = 'Lines of the agent are missing here: it ended at once, and the Sprites API keeps 64 KiB of that'
@@ -286,8 +286,9 @@ export class ClaudeCodec implements ExecCodec {
     if (line === undefined) return [toClient({ type: 'raw', data: text })]
     const { session } = this.#options
     const type = textAt(line, 'type') ?? ''
-    if (type === 'control_response' && textAt(recordAt(line, 'response'), 'request_id') === INITIALIZE_ID)
-      return []
+    const response = type === 'control_response' ? recordAt(line, 'response') : undefined
+    if (textAt(response, 'request_id') === INITIALIZE_ID)
+      return hasNoLogin(recordAt(response, 'response')) ? [{ do: 'refuse', message: NOT_SIGNED_IN }] : []
     // The whole message repeats its pieces.
     if (type === 'stream_event') return this.#isReplaying ? [] : [{ do: 'toClient', text }]
     const id = idOf(line)
@@ -307,6 +308,13 @@ export class ClaudeCodec implements ExecCodec {
     const isRefused = type === 'assistant' && textAt(line, 'error') === 'authentication_failed'
     return isRefused && !session.hasWorked ? [{ do: 'refuse', message: NOT_SIGNED_IN }] : []
   }
+}
+
+/** What the program says about its login when it starts; other APIs than Anthropic's have credentials of their own. */
+function hasNoLogin(initialized: Json | undefined): boolean {
+  const account = recordAt(initialized, 'account')
+  const isNone = (name: string): boolean => (textAt(account, name) ?? 'none') === 'none'
+  return textAt(account, 'apiProvider') === 'firstParty' && isNone('tokenSource') && isNone('apiKeySource')
 }
 
 /** What identifies a line among those of the program; undefined for lines that occur again. */
