@@ -152,11 +152,17 @@ export class ExecSession {
 
   write(bytes: Uint8Array): void {
     if (this.#terminal !== undefined) this.#terminal.write(bytes)
-    else {
-      const stdin = this.#process.stdin
-      if (stdin === undefined || typeof stdin === 'number') return
-      void stdin.write(bytes)
-      void stdin.flush()
+    else void this.#writeInput(bytes)
+  }
+
+  async #writeInput(bytes: Uint8Array): Promise<void> {
+    const { stdin } = this.#process
+    if (stdin === undefined || typeof stdin === 'number') return
+    try {
+      await stdin.write(bytes)
+      await stdin.flush()
+    } catch {
+      // It has ended, which its exit reports.
     }
   }
 

@@ -47,6 +47,19 @@ describe.skipIf(problem !== undefined)(
       expect({ out, err }).toEqual({ out: 'hello\n', err: 'err\n' })
     })
 
+    test('survives input for a command that has closed its own', async () => {
+      const child = client().sprite('dev').spawn('sh', ['-c', 'exec <&-; echo closed; exec sleep 60'])
+      let out = ''
+      child.stdout.on('data', (bytes: Buffer) => (out += bytes.toString()))
+      await eventually(() => out === 'closed\n', { what: 'the end of its input' })
+      for (let count = 0; count < 3; count++) child.stdin.write('lost\n')
+      const [session] = await client().sprite('dev').listSessions()
+      await client()
+        .sprite('dev')
+        .killSession(session?.id ?? '', 'SIGKILL')
+      expect(await child.wait()).toBe(137)
+    })
+
     test('runs a terminal that the official client detaches from, finds, attaches to and kills', async () => {
       const sprite = client().sprite('dev')
       const first = sprite.createSession('sh', [], { rows: 30, cols: 100 })
