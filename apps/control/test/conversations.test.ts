@@ -174,6 +174,7 @@ describe('a conversation', () => {
       'connected',
       'disconnected',
     ])
+    expect(second.ofType('agent_status')).toMatchObject([{ status: 'pending' }])
     second.send({ type: 'message', content: 'More' })
     await eventually(async () => agent.messages.length === 1 && agent.viewers.size === 1, {
       what: 'the message',
@@ -182,6 +183,7 @@ describe('a conversation', () => {
     agent.emit({ type: 'text', text: 'Done' })
     agent.rest()
     await first.waitFor('done', 2)
+    expect(second.ofType('agent_status').length).toBe(2)
     // A browser that comes later sees everything, one that was there only what is new.
     const third = await browse('sessionId=s1')
     const stored = third.types().slice(1, third.types().indexOf('history_end'))

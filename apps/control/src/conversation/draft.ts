@@ -57,6 +57,7 @@ export class ConversationDraft {
   delivered(id: string): void {
     const { queue, turn, tokens } = this.#state
     if (!queue.some((message) => message.id === id)) return
+    this.broadcast({ type: 'agent_status', status: 'pending' })
     this.set({
       queue: queue.filter((message) => message.id !== id),
       turn: turn ?? { text: '', tokens },

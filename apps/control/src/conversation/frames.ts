@@ -210,6 +210,8 @@ export type LiveFrame =
     }
   | { readonly type: 'connection_status'; readonly sandboxStatus: SandboxStatus }
   | { readonly type: 'session_status'; readonly status: string }
+  /** The agent has a message, and nothing of its answer has come yet. */
+  | { readonly type: 'agent_status'; readonly status: 'pending' }
   /** Sent after the history, and whenever it changes. */
   | ConversationStateFrame
   | ({ readonly type: 'restore_points' } & RestorePointsView)

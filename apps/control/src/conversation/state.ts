@@ -330,6 +330,7 @@ export class ConversationState {
     const { program, queue } = this.#draft.state
     if (program.kind !== 'starting' || program.run !== run) return
     const first = queue.find(({ id }) => id === program.first) ?? null
+    if (first !== null) this.#draft.broadcast({ type: 'agent_status', status: 'pending' })
     this.#draft.set({
       program: { kind: 'working', run, seq: 0, agent: 'starting', isOpen: false, checkedSeq: null, first },
       queue: queue.filter(({ id }) => id !== program.first),
