@@ -7,6 +7,7 @@ import { type Loaded, messageOf } from '../state/workbench.ts'
 const REFRESH_MS = 4_000
 /** While nothing works: another page or device may begin something. */
 const IDLE_REFRESH_MS = 30_000
+const IN_TURN: ReadonlySet<Conversation['state']> = new Set(['starting', 'working', 'awaiting'])
 
 /** A run or a conversation. */
 export type AgentItem =
@@ -42,10 +43,20 @@ function isWorking(item: AgentItem): boolean {
   return state !== 'idle' && state !== 'new'
 }
 
-/** Those that wait for a person, and did not in an earlier list. */
+/** True for a conversation whose agent is in a turn. Runs wait for messages as `awaiting`. */
+function isInTurn(item: AgentItem): boolean {
+  return item.kind === 'conversation' && IN_TURN.has(item.conversation.state)
+}
+
+/** Those that wait for a person, and did not in an earlier list: for an answer, or for the next message. */
 export function newlyWaiting(before: readonly AgentItem[], now: readonly AgentItem[]): readonly AgentItem[] {
   const waiting = new Set(before.filter(isWaiting).map(idOf))
-  return now.filter((item) => isWaiting(item) && !waiting.has(idOf(item)))
+  const inTurn = new Set(before.filter(isInTurn).map(idOf))
+  return now.filter((item) => {
+    if (isWaiting(item)) return !waiting.has(idOf(item))
+    const isIdle = item.kind === 'conversation' && item.conversation.state === 'idle'
+    return isIdle && inTurn.has(idOf(item))
+  })
 }
 
 /** The account's runs and conversations, last used first. */
