@@ -96,9 +96,20 @@ describe('/ws/claude-stream', () => {
         disallowedTools: ['WebFetch'],
         maxThinkingTokens: 1000,
       },
-      limits: { maxTurns: 7, wallClockMs: 24 * 3_600_000 },
+      limits: { maxTurns: 7, wallClockMs: 24 * 3_600_000, idleMs: 600_000 },
     })
     expect(JSON.stringify(agentOf(run).start)).not.toContain('sk-ant-test')
+  })
+
+  test('waits for its client at least as long as its sandbox stays awake', async () => {
+    const restOf = async (sleepAfterSeconds: number): Promise<unknown> => {
+      const name = `rest-${sleepAfterSeconds}`
+      await ada.post('/api/sandboxes', { name, sleepAfterSeconds })
+      return agentOf((await connect({ sandbox: name })).run).start['limits']
+    }
+    expect(await restOf(60)).toMatchObject({ idleMs: 600_000, restMs: 600_000 })
+    expect(await restOf(3_600)).toMatchObject({ idleMs: 600_000, restMs: 3_600_000 })
+    expect(await restOf(86_400)).toMatchObject({ idleMs: 600_000, restMs: 86_400_000 })
   })
 
   test('joins a session by its token or the name that the client chose', async () => {

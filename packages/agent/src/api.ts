@@ -75,6 +75,8 @@ const limitsSchema = schema.record({
   /** From the last result to the exit of the program. */
   exitMs: schema.integer(1, 3600_000),
   /** From the start of the program to its end. */
+  /** While it waits for a message; absent: `idleMs`. */
+  restMs: schema.optional(schema.integer(1, 7 * 24 * 3600_000)),
   wallClockMs: schema.integer(1, 7 * 24 * 3600_000),
   /** Until a pending approval is denied. */
   approvalMs: schema.integer(1, 7 * 24 * 3600_000),

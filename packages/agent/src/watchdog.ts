@@ -52,7 +52,7 @@ export class Watchdog {
   }
 
   check(nowMs: number): Overrun | undefined {
-    const { wallClockMs, idleMs, exitMs } = this.#limits
+    const { wallClockMs, idleMs, exitMs, restMs = idleMs } = this.#limits
     const phaseMs = this.#phaseDeadlineMs()
     if (phaseMs !== undefined && nowMs >= phaseMs) {
       if (this.#phase === 'finishing')
@@ -61,7 +61,7 @@ export class Watchdog {
           message: `The agent did not exit within ${format(exitMs)} after its result`,
         }
       if (this.#phase === 'idle')
-        return { kind: 'no_message', message: `No message came for ${format(idleMs)}` }
+        return { kind: 'no_message', message: `No message came for ${format(restMs)}` }
       return { kind: 'timeout', message: `The agent reported nothing for ${format(idleMs)}` }
     }
     if (nowMs >= this.#startedMs + wallClockMs)
@@ -70,8 +70,17 @@ export class Watchdog {
   }
 
   #phaseDeadlineMs(): number | undefined {
-    if (this.#phase === 'awaiting') return undefined
-    return this.#sinceMs + (this.#phase === 'finishing' ? this.#limits.exitMs : this.#limits.idleMs)
+    const { idleMs, exitMs, restMs = idleMs } = this.#limits
+    switch (this.#phase) {
+      case 'awaiting':
+        return undefined
+      case 'idle':
+        return this.#sinceMs + restMs
+      case 'working':
+        return this.#sinceMs + idleMs
+      case 'finishing':
+        return this.#sinceMs + exitMs
+    }
   }
 }
 

@@ -154,6 +154,12 @@ class ClaudeSessions {
     commands.checkFree(call, CLAUDE)
     const deps = { lookup, mint, settings: config.runs, ceilings, grants, nowMs }
     const creating = { ...call, action: 'run.create' } as const
+    const wallClockSeconds = config.conversations.agentHours * 3_600
+    const { action: _action, ...unaudited } = call
+    // Not earlier than its sandbox would stop if the program did not keep it awake; sandboxd ends one without clients.
+    const { sleepAfterSeconds } = unwrap(await lookup.sandbox(sandbox).lastKnown(unaudited))
+    const sleepSeconds = Math.min(wallClockSeconds, sleepAfterSeconds ?? wallClockSeconds)
+    const restSeconds = Math.max(config.runs.idleSeconds, sleepSeconds)
     const order: RunOrder = {
       source: { kind: 'sandbox', id: sandbox },
       task: TASK,
@@ -162,9 +168,9 @@ class ClaudeSessions {
       permission: 'ask',
       limits,
       // People come back to a session as to a conversation.
-      wallClockSeconds: config.conversations.agentHours * 3_600,
+      wallClockSeconds,
       interactive: true,
-      stream: { ...options, ...(resume === undefined ? {} : { resume }) },
+      stream: { ...options, restSeconds, ...(resume === undefined ? {} : { resume }) },
     }
     const key = once === undefined ? undefined : `${CLAUDE_STREAM_PATH} ${once}`
     const { id: run, state } = await createRun(deps, creating, order, key)

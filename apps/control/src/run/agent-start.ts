@@ -106,7 +106,7 @@ export function agentStartOf(
   settings: Pick<RunSettings, 'agents'>,
 ): AgentStart {
   const { permission, limits, isInteractive, purpose, stream } = request
-  const { modelAlias, resume, ...claude } = stream ?? {}
+  const { modelAlias, resume, restSeconds, ...claude } = stream ?? {}
   const model = modelAlias ?? request.model
   const { env, token } = access
   const agent = findAgent(settings, request.agent)
@@ -132,6 +132,7 @@ export function agentStartOf(
     limits: {
       ...DEFAULT_LIMITS,
       idleMs: limits.idleSeconds * 1000,
+      ...(restSeconds === undefined ? {} : { restMs: restSeconds * 1000 }),
       wallClockMs: limits.wallClockSeconds * 1000,
       approvalMs: limits.approvalSeconds * 1000,
       maxTurns: limits.turns,

@@ -60,6 +60,8 @@ export interface StreamOptions extends ClaudeOptions {
   /** The conversation to continue, as Claude Code names it. */
   readonly resume?: string
 }
+  /** Until it ends while a client is connected and sends nothing. */
+  readonly restSeconds?: number
 
 /** The stored run. */
 export interface RunRecord {

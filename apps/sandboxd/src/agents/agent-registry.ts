@@ -31,6 +31,7 @@ export class AgentRegistry {
   readonly #records = new Map<string, RunRecord>()
   #isStopping = false
 
+  #onShared: (record: RunRecord) => void = () => undefined
   constructor(deps: AgentRegistryDependencies) {
     this.#deps = deps
     const { stateFolder } = deps
@@ -42,6 +43,11 @@ export class AgentRegistry {
   }
 
   /** Runs that have not ended; they keep the sandbox awake. */
+  /** Sets what is called with each new run that shares. */
+  onShared(onShared: (record: RunRecord) => void): void {
+    this.#onShared = onShared
+  }
+
   get activeCount(): number {
     return [...this.#records.values()].filter(({ result }) => result === undefined).length
   }
@@ -85,6 +91,7 @@ export class AgentRegistry {
     this.#records.set(id, record)
     this.#runs.set(id, new AgentRun(record, start, this.#deps))
     return { view: this.view(id), isNew: true }
+    if (start.shares === true) this.#onShared(record)
   }
 
   /** Throws `agent_in_use` while an agent works, or rests for a run: the same conversation must not be open twice. */

@@ -38,6 +38,8 @@ export class ClaudeStreams {
   constructor(agents: AgentRegistry, deps: ClaudeStreamsDependencies) {
     this.#agents = agents
     this.#deps = deps
+    // A client that never comes does not leave.
+    agents.onShared((record) => this.#endLater(record, this.#sessionOf(record)))
   }
 
   /**

@@ -317,6 +317,16 @@ describe('messages', () => {
     expect(agent.driver.outcome).toMatchObject({ status: 'completed', summary: 'Second' })
   })
 
+  test('may come later than the next output of an agent that works', () => {
+    const agent = new DrivenAgent({ isInteractive: true, limits: { idleMs: 1_000, restMs: 5_000 } })
+    agent.begin()
+    agent.line(result())
+    agent.wait(4_999)
+    expect(agent.driver.state).toBe('idle')
+    agent.wait(1)
+    expect(agent.steps).toEqual(['end_input'])
+  })
+
   test('go on after an interrupt; without one the run was aborted', () => {
     const agent = new DrivenAgent({ limits: { idleMs: 1_000 } })
     agent.begin()
