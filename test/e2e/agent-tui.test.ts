@@ -76,6 +76,9 @@ test.skipIf(claude.problem !== undefined)(
       })
     await shows('ask me')
     await shows('for shortcuts')
+    const again = await runCli([...argv, '--resume', view.agentSessionId], { env, input: '' })
+    expect(again).toMatchObject({ code: 255 })
+    expect(again.stderr).toContain('another terminal has this conversation open')
     browser.send({ type: 'message', content: 'while it is open' })
     expect(await browser.waitFor('message_dropped')).toMatchObject({
       reason: 'failed',
@@ -86,6 +89,12 @@ test.skipIf(claude.problem !== undefined)(
     tui.send('\r')
     await shows('Heard: ask me, write it down.')
     expect(await run(PRESENT)).toMatchObject({ output: expect.stringContaining(' 204 ') })
+    const { sessions } = (await agents.send('GET', '/api/account/sessions')).body as {
+      sessions: { agentInterface?: boolean; usage?: { requests: number; costUsd: number } }[]
+    }
+    const [open] = sessions.filter(({ agentInterface }) => agentInterface === true)
+    expect(open).toMatchObject({ budgetUsd: 10, usage: { costUsd: expect.any(Number) } })
+    expect(open?.usage?.requests).toBeGreaterThan(0)
     expect(await run('ls')).toMatchObject({ output: expect.not.stringContaining('hooked') })
     tui.send('/exit')
     await shows('❯ /exit')

@@ -46,7 +46,7 @@ import { addRedeemRoutes } from './routes/redeem.ts'
 import { addRunRoutes } from './routes/runs.ts'
 import { addCheckpointRoutes } from './routes/checkpoints.ts'
 import { addSandboxRoutes } from './routes/sandboxes.ts'
-import { addSessionRoutes } from './routes/sessions.ts'
+import { addSessionRoutes, type SessionRouteDependencies } from './routes/sessions.ts'
 import { addSignInRoutes } from './routes/sign-in.ts'
 import { addTemplateRoutes } from './routes/templates.ts'
 import { addTicketRoutes } from './routes/tickets.ts'
@@ -81,7 +81,7 @@ export interface AppDependencies {
   readonly mintRequestId: () => string
   /** Credential gateway of runs. */
   readonly grants: Pick<GatewayGrants, 'check' | 'isConfigured'>
-  readonly agentTuis: AttachDependencies['agentTuis']
+  readonly agentTuis: AttachDependencies['agentTuis'] & SessionRouteDependencies['agentTuis']
   readonly redeem: RedeemCode
   /** The files of the workbench; absent: it is not served. */
   readonly assets: Assets | undefined
@@ -213,7 +213,7 @@ export function createApp(deps: AppDependencies): App {
   addCheckpointRoutes(app, guardOf, { lookup, ...runtime })
   addVersionFileRoutes(app, guardOf, { lookup, ...runtime })
   addRetentionRoutes(app, guardOf, lookup)
-  addSessionRoutes(app, guardOf, { lookup, mint, commands, sessionNames })
+  addSessionRoutes(app, guardOf, { lookup, mint, commands, sessionNames, agentTuis: deps.agentTuis })
   addRunRoutes(app, guardOf, { lookup, mint, commands, grants: deps.grants, ...runtime })
   addConversationRoutes(app, guardOf, { lookup, mint, commands, grants: deps.grants, limits, ...runtime })
   addAuditRoutes(app, guardOf, lookup)

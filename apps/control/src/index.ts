@@ -7,7 +7,7 @@ import type { Env } from './env.ts'
 import { isFromProxy, trustProxy, withoutProxyHeaders } from './http/client-address.ts'
 import { hasAmbiguousLength, refuseAndClose } from './http/framing.ts'
 import type { App } from './routes/context.ts'
-import { checkTui, findTui } from './run/agent-tui.ts'
+import { checkTui, findTui, readTuiUsage } from './run/agent-tui.ts'
 import { runtimeOf } from './runtime.ts'
 import { SandboxLookup } from './sandbox/sandbox-lookup.ts'
 
@@ -43,6 +43,7 @@ async function appOf(env: Env): Promise<App> {
     agentTuis: {
       find: (cmd) => findTui(runtime.config, cmd),
       check: (agent) => checkTui(env, agent),
+      usage: (session) => readTuiUsage(env, session),
     },
     assets: env.ASSETS,
     redeem: redeemAtHost((url, init) =>

@@ -211,6 +211,16 @@ export const sandboxView = z
   .openapi('Sandbox')
 export const sandboxList = z.object({ sandboxes: z.array(sandboxView) }).openapi('Sandboxes')
 
+/** What the credential gateway has counted. */
+export const spent = z.object({
+  requests: z.number(),
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  cacheReadTokens: z.number(),
+  cacheWriteTokens: z.number(),
+  costUsd: z.number(),
+})
+
 export const sessionView = z
   .object({
     id: z.string(),
@@ -223,6 +233,11 @@ export const sessionView = z
       description:
         'The run of a coding agent that opened it. For conversations, the run of an agent program.',
     }),
+    agentInterface: z.boolean().optional().openapi({
+      description: 'It is the interface of a coding agent, with a grant of the credential gateway.',
+    }),
+    usage: spent.optional().openapi({ description: 'What that interface has spent.' }),
+    budgetUsd: z.number().optional().openapi({ description: 'What it may spend.' }),
     attachments: z.int(),
     people: z.array(z.string()).openapi({ description: 'Names of the attached users.' }),
     output: z

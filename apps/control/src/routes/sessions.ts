@@ -4,10 +4,12 @@ import { SandwireError } from '@sandwire/protocol'
 import type { CommandPolicy } from '../commands/command-policy.ts'
 import { COMMON_HEADERS } from '../http/respond.ts'
 import { unwrap } from '../outcome.ts'
+import type { TuiUsage } from '../run/record.ts'
 import type { SandboxCall } from '../sandbox/call.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import type { IdMint } from '../sandbox/sandbox-id.ts'
 import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
+import type { SessionFacts } from '../sandbox/session-view.ts'
 import type { SessionNames } from '../sandbox/session-names.ts'
 import type { ProcessRequest, StartOptions } from '../sandbox/sessions.ts'
 import { type App, callOf, noteCommand } from './context.ts'
@@ -29,6 +31,8 @@ import { sharedSessions } from './shared-lists.ts'
 
 /** How long a list of sessions waits for a sandbox that does not respond. */
 const REFRESH_MS = 2_000
+/** Interfaces of agents in one list whose spend is read. */
+const MAX_SPENDS = 32
 
 /** For callers that send no create id and so cannot repeat the request. */
 function mintCreateId(): string {
@@ -49,6 +53,10 @@ export interface SessionRouteDependencies {
   readonly mint: IdMint
   readonly commands: CommandPolicy
   readonly sessionNames: SessionNames
+  readonly agentTuis: {
+    /** What the interface of an agent in a session has spent; undefined where there is no grant. */
+    readonly usage: (session: string) => Promise<TuiUsage | undefined>
+  }
 }
 
 type StartBody = z.infer<typeof startProcessBody>
@@ -83,7 +91,7 @@ function readStart(
 export function addSessionRoutes(
   app: App,
   guardOf: GuardOf,
-  { lookup, mint, commands, sessionNames }: SessionRouteDependencies,
+  { lookup, mint, commands, sessionNames, agentTuis }: SessionRouteDependencies,
 ): void {
   /** Refreshes the sessions of running sandboxes; one that does not respond keeps its last known sessions. */
   const refresh = async (call: SandboxCall): Promise<void> => {
@@ -97,6 +105,14 @@ export function addSessionRoutes(
     )
   }
 
+  /** Adds what interfaces of agents have spent. */
+  const withUsage = async <T extends Pick<SessionFacts, 'id' | 'agentInterface'>>(sessions: readonly T[]) => {
+    const interfaces = sessions.filter(({ agentInterface }) => agentInterface === true).slice(0, MAX_SPENDS)
+    const read = interfaces.map(async ({ id }) => [id, await agentTuis.usage(id)] as const)
+    const usages = new Map(await Promise.all(read))
+    return sessions.map((session) => ({ ...session, ...usages.get(session.id) }))
+  }
+
   app.openapi(
     endpoint(guardOf, {
       method: 'get',
@@ -108,7 +124,8 @@ export function addSessionRoutes(
       await refresh(call)
       const sessions = unwrap(await lookup.account(call.identity).sessions())
       const own = sessions.map((session) => ({ ...session, access: 'owner' as const }))
-      return context.json({ sessions: [...own, ...(await sharedSessions(lookup, call))] }, 200)
+      const all = [...own, ...(await sharedSessions(lookup, call))]
+      return context.json({ sessions: await withUsage(all) }, 200)
     },
   )
 
@@ -124,7 +141,9 @@ export function addSessionRoutes(
       const sandbox = await findSandboxOfSession(lookup, session)
       const call = callOf(context)
       const facts = unwrapSession(await lookup.sandbox(sandbox).showSession(call, session))
-      return context.json({ ...facts, sandbox, ...(await sessionNames.tokenOf(facts, call.identity)) }, 200)
+      const names = await sessionNames.tokenOf(facts, call.identity)
+      const [shown = facts] = await withUsage([facts])
+      return context.json({ ...shown, sandbox, ...names }, 200)
     },
   )
 

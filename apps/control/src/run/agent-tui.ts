@@ -8,8 +8,9 @@ import { runtimeOf } from '../runtime.ts'
 import type { AttachCall } from '../sandbox/call.ts'
 import { ensureAgentProgram } from './agent-program.ts'
 import { agentsOf, findAgent, providerOf } from './agents.ts'
-import { checkModel, MAX_OUTPUT_TOKENS, MICRO } from './agent-start.ts'
+import { checkModel, MAX_OUTPUT_TOKENS, MICRO, toSpent } from './agent-start.ts'
 import { chooseModel } from './create.ts'
+import type { TuiUsage } from './record.ts'
 
 /** The grant ends with its session; this limits one whose session is never ended. */
 const MAX_GRANT_MS = 30 * 24 * 3_600_000
@@ -60,6 +61,14 @@ function grantOf(
     maxOutputTokens: MAX_OUTPUT_TOKENS,
     hosts: [],
   }
+}
+
+/** What the interface of an agent in a session has spent; undefined where there is no grant. */
+export async function readTuiUsage(env: Env, session: string): Promise<TuiUsage | undefined> {
+  const usage = await gatewayGrantsOf(env)
+    .usage(grantIdOf(session))
+    .catch(() => undefined)
+  return usage === undefined ? undefined : { usage: toSpent(usage), budgetUsd: usage.budgetMicroUsd / MICRO }
 }
 
 /** The interface of an agent, with a grant of the gateway. Disposed of before `keep`, the grant is removed again. */

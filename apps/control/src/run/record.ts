@@ -121,6 +121,12 @@ export interface AgentFacts {
 
 /** Authoritative use of the model API. */
 export interface Spent {
+/** Use of the model API by an agent's own interface. */
+export interface TuiUsage {
+  readonly usage: Spent
+  readonly budgetUsd: number
+}
+
   readonly costUsd: number
   readonly inputTokens: number
   readonly outputTokens: number

@@ -180,7 +180,7 @@ const PASSED_ON: Partial<Record<ErrorCode, string>> = {
   forbidden: 'Not allowed in this sandbox',
   session_not_found: 'No session has this id',
   agent_in_use:
-    'Cannot open the agent in a terminal: it works for a run or a conversation in this sandbox. Wait until it has finished, or stop it',
+    'Cannot open the agent in a terminal: it works for a run or a conversation in this sandbox, or another terminal has this conversation open. Wait until it has finished, or stop it',
   session_gone: 'The session has ended',
   conflict: 'The create id was used with other parameters',
   too_many_sessions: 'Cannot start more sessions in this sandbox',

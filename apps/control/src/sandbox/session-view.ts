@@ -25,6 +25,8 @@ const reportedSession = z.object({
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/)
     .exactOptional(),
+  /** It is the interface of a coding agent. */
+  agentInterface: z.boolean().exactOptional(),
   attachments: z.int().min(0).max(1_000_000),
   /** Names of the attached users. */
   people: z

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { openTui, seedClaude } from './agent-tui.ts'
+import { conversationOf, openTui, seedClaude } from './agent-tui.ts'
 
 let home: string
 let file: string
@@ -38,6 +38,18 @@ test('a pipe in place of the settings is not waited for, and a link not followed
   seedClaude(home, '/w')
   expect(readFileSync(target, 'utf8')).toBe('{}')
 })
+
+test.each([
+  [['--resume', 'a'], 'a'],
+  [['--model', 'x', '-r', 'a'], 'a'],
+  [['--resume=a'], 'a'],
+  [['--session', 'a'], 'a'],
+  [['--resume'], undefined],
+  [['--resume', '--debug'], undefined],
+  [['resume', 'a'], undefined],
+])('the arguments %j name the conversation %j', (args, conversation) =>
+  expect(conversationOf(args)).toBe(conversation),
+)
 
 test('temporary files with the token are removed when the session ends', () => {
   const options = { asUser: <T>(action: () => T): T => action(), temporaryFolder: home, home, cwd: '/w' }

@@ -50,6 +50,18 @@ export function openTui(
   })
 }
 
+/** Options with which the interfaces of Claude Code and OpenCode continue a conversation. */
+const CONTINUES: ReadonlySet<string> = new Set(['--resume', '-r', '--session', '-s'])
+
+/** The conversation that the arguments of an interface name; undefined: none. */
+export function conversationOf(args: readonly string[]): string | undefined {
+  for (const [at, arg] of args.entries()) {
+    const [name = '', value = args[at + 1]] = arg.split('=', 2)
+    if (CONTINUES.has(name) && value !== undefined && !value.startsWith('-')) return value
+  }
+  return undefined
+}
+
 /** Changes the settings of Claude Code in the user's home, so that it begins at its prompt. */
 export function seedClaude(home: string, folder: string): void {
   const file = path.join(home, '.claude.json')

@@ -11,6 +11,8 @@ export interface SessionView {
   readonly pane?: string
   /** The run of a coding agent that opened it. */
   readonly agentRun?: string
+  /** It is the interface of a coding agent. */
+  readonly agentInterface?: true
   readonly pid: number | null
   readonly attachments: number
   /** Names of some attached users. */
@@ -53,6 +55,7 @@ export function viewSession(runner: SessionRunner, epochMs: number): SessionView
     cmd: command.argv[0].slice(0, MAX_SHOWN_CHARS),
     ...(command.pane === undefined ? {} : { pane: command.pane }),
     ...(command.agentRun === undefined ? {} : { agentRun: command.agentRun }),
+    ...(command.agentTui === undefined ? {} : { agentInterface: true }),
     pid: state.kind === 'running' ? (pid ?? null) : null,
     attachments: attachments.attachedCount,
     people: attachments.people.slice(0, MAX_SHOWN_PEOPLE),

@@ -16,8 +16,11 @@ export interface SessionCommand {
   readonly isTemplate: boolean
   /** The grant that authorized the request; absent: the owner's access. */
   readonly grant?: string
-  /** It is the interface of a coding agent. */
-  readonly isAgentTui?: boolean
+  /** Set for the interface of a coding agent. */
+  readonly agentTui?: {
+    /** The conversation that its arguments name. */
+    readonly conversation: string | undefined
+  }
   /** The run of a coding agent that opened the session; absent: an account did. */
   readonly agentRun?: string
   /** The request that created the session, for the log. */

@@ -8,7 +8,7 @@ import {
   SandwireError,
   type SessionOptions,
 } from '@sandwire/protocol'
-import { openTui, type TuiCommand } from '../agents/agent-tui.ts'
+import { conversationOf, openTui, type TuiCommand } from '../agents/agent-tui.ts'
 import type { Caller } from '../caller.ts'
 import type { ProcessEnd, StartProcess } from '../processes/process.ts'
 import type { Settings } from '../settings.ts'
@@ -145,9 +145,12 @@ export class SessionRegistry {
 
   /** True while the interface of a coding agent is open, or about to be. */
   get hasAgentTui(): boolean {
-    return [...this.#runners.values()].some(
-      ({ command, session }) =>
-        command.isAgentTui === true && ['pending', 'running'].includes(session.state.kind),
+    return this.#agentTuis.length > 0
+  }
+
+  get #agentTuis(): readonly NonNullable<SessionRunner['command']['agentTui']>[] {
+    return [...this.#runners.values()].flatMap(({ command: { agentTui }, session }) =>
+      agentTui !== undefined && ['pending', 'running'].includes(session.state.kind) ? [agentTui] : [],
     )
   }
 
@@ -295,6 +298,12 @@ export class SessionRegistry {
     }
     const own: [string, ...string[]] = command === undefined ? [...this.#settings.shell] : [command, ...args]
     const { agentTui } = caller
+    const conversation = agentTui === undefined ? undefined : conversationOf(args)
+    if (conversation !== undefined && this.#agentTuis.some((open) => open.conversation === conversation))
+      throw new SandwireError(
+        'agent_in_use',
+        'Cannot open the conversation: it is open in another terminal of this sandbox. Exit it there, then try again',
+      )
     const tui = agentTui === undefined ? undefined : this.#openTui(agentTui, args, cwd)
     const argv: readonly [string, ...string[]] =
       create.pane === undefined ? (tui?.argv ?? own) : ['tmux', create.pane]
@@ -311,7 +320,7 @@ export class SessionRegistry {
         isTemplate: caller.starts === true,
         ...(caller.grant === undefined ? {} : { grant: caller.grant }),
         ...(fixedEnv === undefined ? {} : { fixedEnv }),
-        isAgentTui: tui !== undefined,
+        ...(tui === undefined ? {} : { agentTui: { conversation } }),
         ...(caller.agentRun === undefined ? {} : { agentRun: caller.agentRun }),
       },
       {

@@ -9,6 +9,9 @@ export interface Session {
   readonly cmd: string
   /** The agent's program that opened it. */
   readonly agentRun?: string
+  /** Of the interface of a coding agent. */
+  readonly usage?: { readonly costUsd: number }
+  readonly budgetUsd?: number
   readonly attachments: number
   /** Names of the attached users; absent when the server does not report them. */
   readonly people?: readonly string[]

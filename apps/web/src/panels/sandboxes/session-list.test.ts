@@ -53,3 +53,11 @@ test("ignores this page's own stale attachment", () => {
   expect(participantsText({ ...session, people: ['ann'], attachments: 1 }, open, 'ann')).toBe('')
   expect(listSessionLines([session], { ...context, open: { s1: { ...open, hasEnded: true } } })).toEqual([])
 })
+
+test("shows what an agent's interface has spent", () => {
+  const agent = { ...session, usage: { costUsd: 0.125 }, budgetUsd: 10 }
+  expect(listSessionLines([agent, session], context).map(({ spent }) => spent)).toEqual([
+    '$0.13 of $10.00',
+    '',
+  ])
+})

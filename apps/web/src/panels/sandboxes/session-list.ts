@@ -3,6 +3,7 @@ import { displayTitle } from '../../files/display-name.ts'
 import { formatRelativeTime } from '../../shell/format-time.ts'
 import { baseName } from '../../shell/titles.ts'
 import type { OpenSession } from '../../terminals/open-sessions.ts'
+import { agentTexts } from '../../texts/agents.ts'
 import { sandboxTexts } from '../../texts/sandboxes.ts'
 
 /** A row of the session list. */
@@ -13,6 +14,8 @@ export interface SessionLine {
   readonly sandboxName: string
   readonly started: string
   readonly people: string
+  /** Of the interface of a coding agent; empty for other sessions. */
+  readonly spent: string
   /** The session is open in a tab of this page. */
   readonly isOpen: boolean
 }
@@ -52,6 +55,11 @@ function startedText(createdMs: number | null | undefined, nowMs: number): strin
   return when === 'now' ? texts.justStarted : texts.started(when)
 }
 
+function spentText({ usage, budgetUsd = 0 }: Session): string {
+  if (usage === undefined) return ''
+  return agentTexts.run.spent(agentTexts.spend(usage.costUsd), agentTexts.spend(budgetUsd))
+}
+
 /** The rows, sorted by sandbox and start time. */
 export function listSessionLines(
   sessions: readonly Session[],
@@ -68,6 +76,7 @@ export function listSessionLines(
       sandboxName: context.nameSandbox(session.sandbox),
       started: startedText(session.createdMs, nowMs),
       people: participantsText(session, openSession, self),
+      spent: spentText(session),
       isOpen: openSession !== undefined,
     }
   })

@@ -61,7 +61,7 @@ function SessionRow({
 }): ReactElement {
   const { workbench } = useParts()
   const [isAsking, setAsking] = useState(false)
-  const { session, name, sandboxName, started, people, isOpen } = line
+  const { session, name, sandboxName, started, people, spent, isOpen } = line
   const { id, sandbox, cmd, access = 'owner' } = session
   return (
     <li className="row">
@@ -76,7 +76,7 @@ function SessionRow({
             {name}
             {isOpen && <span className="row-mark">{texts.open}</span>}
           </span>
-          <small>{[sandboxName, people, started].filter((part) => part !== '').join(' · ')}</small>
+          <small>{[sandboxName, people, started, spent].filter((part) => part !== '').join(' · ')}</small>
         </span>
       </button>
       {access !== 'viewer' && (
