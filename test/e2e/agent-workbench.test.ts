@@ -438,13 +438,61 @@ describe.skipIf(problem !== undefined)('agents in the workbench', () => {
       await page.getByText('branch "main" exists; choose another name').waitFor(WAIT)
       await page.getByLabel('New branch').fill('agent/made')
       await workbench.button('Push and open a pull request').click()
-      await page.getByText('is on the branch agent/made.').waitFor(WAIT)
+      await page.getByRole('dialog').getByText('is on the branch agent/made.').waitFor(WAIT)
       expect(server.git('owner/one', 'diff', '--name-status', 'main', 'agent/made')).toBe('A\tmade.txt\n')
       // The link is shown before it is followed.
-      await workbench.button('Pull request 7').click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Pull request 7' }).click()
       await page.getByText(PULL_REQUEST).waitFor()
       await shoot(workbench, 'published')
       expect(await findViolations(workbench)).toEqual([])
+      expect([...workbench.errors, ...phone.errors]).toEqual([])
+    },
+    TEST_MS,
+  )
+
+  test(
+    'a person publishes the changes of a conversation, and the page says so after a reload',
+    async () => {
+      const headers = { 'content-type': 'application/json' }
+      const post = async (path: string, json: object): Promise<{ readonly id: string }> => {
+        const response = await fixture.host.fetch(path, {
+          method: 'POST',
+          headers,
+          body: JSON.stringify(json),
+        })
+        return (await response.json()) as { readonly id: string }
+      }
+      const order = { repo: 'https://github.com/owner/one', permission: 'auto' }
+      const { id } = await post('/api/conversations', order)
+      await post(`/api/conversations/${id}/messages`, { text: 'write talked.txt' })
+      const show = async (workbench: WorkbenchPage): Promise<void> => {
+        await workbench.button('Agents').click()
+        await workbench.page.getByRole('button', { name: /^write talked.txt/ }).click(WAIT)
+        await workbench.page.getByRole('status').getByText('Ready').waitFor(WAIT)
+        await workbench.button('Changes').click()
+      }
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      await show(workbench)
+      await workbench.button('Publish…').click(WAIT)
+      await page.getByText('1 file changed').click(WAIT)
+      await page.getByRole('dialog').getByText('talked.txt', { exact: true }).waitFor()
+      await shoot(workbench, 'conversation-publish')
+      expect(await findViolations(workbench)).toEqual([])
+      await workbench.button('Push and open a pull request').click()
+      await page.getByRole('dialog').getByText('is on the branch agent/write-talked-txt.').waitFor(WAIT)
+      expect(server.git('owner/one', 'diff', '--name-status', 'main', 'agent/write-talked-txt')).toBe(
+        'A\ttalked.txt\n',
+      )
+      await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+      await page.reload()
+      await workbench.button('Changes').click(WAIT)
+      await page.getByText('is on the branch agent/write-talked-txt.').waitFor(WAIT)
+      await shoot(workbench, 'conversation-published')
+      await using phone = await fixture.openPage(PHONE)
+      await show(phone)
+      await phone.button('Pull request 7').waitFor(WAIT)
+      await shoot(phone, 'conversation-published-phone')
       expect([...workbench.errors, ...phone.errors]).toEqual([])
     },
     TEST_MS,

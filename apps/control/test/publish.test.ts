@@ -56,7 +56,7 @@ function openGithub() {
 beforeAll(async () => {
   server = openGitServer(['owner/one'], `x-access-token:${TOKEN}`)
   github = openGithub()
-  sandboxes.intercept = (request) => agents.handle(request)
+  sandboxes.intercept = (request, fake) => agents.handle(request, fake)
   control = await startControl({
     runner: sandboxes,
     config: {
@@ -128,13 +128,34 @@ async function endedRun(fields: object = {}, name: string = crypto.randomUUID())
 }
 
 async function publish(run: string, body: object): Promise<{ status: number; code?: string; body: unknown }> {
-  const response = await control.fetch(`/api/runs/${run}/publish`, { method: 'POST', json: body })
+  return post(`/api/runs/${run}/publish`, body)
+}
+
+async function post(path: string, body: object): Promise<{ status: number; code?: string; body: unknown }> {
+  const response = await control.fetch(path, { method: 'POST', json: body })
   const value = (await response.json()) as { error?: { code: string; message: string } }
   return {
     status: response.status,
     body: value,
     ...(value.error === undefined ? {} : { code: value.error.code }),
   }
+}
+
+async function read(path: string): Promise<Record<string, unknown>> {
+  return (await (await control.fetch(path)).json()) as Record<string, unknown>
+}
+
+/** The path of a conversation whose agent has finished a turn. */
+async function restingConversation(fields: object = {}): Promise<string> {
+  agents.onStart = (agent) => agent.rest()
+  const created = await post('/api/conversations', fields)
+  const path = `/api/conversations/${(created.body as { id: string }).id}`
+  await post(`${path}/messages`, { text: 'Fix it' })
+  await eventually(async () => (await read(path))['state'] === 'idle', {
+    what: 'the agent to rest',
+    timeoutMs: 20_000,
+  })
+  return path
 }
 
 test('a run is published as a commit on a new branch with a pull request, once', async () => {
@@ -157,6 +178,7 @@ test('a run is published as a commit on a new branch with a pull request, once',
   expect(github.pulls).toHaveLength(1)
   expect(github.calls.every(({ authorization }) => authorization === `Bearer ${TOKEN}`)).toBeTrue()
   expect(JSON.stringify(first)).not.toContain(TOKEN)
+  expect(await read(`/api/runs/${run}`)).toMatchObject({ published: first.body })
 })
 
 test('a branch that exists, or that the server refuses, is not changed', async () => {
@@ -176,6 +198,9 @@ test('a branch that exists, or that the server refuses, is not changed', async (
   expect(refused).toMatchObject({ status: 422, code: 'publish_refused' })
   expect(JSON.stringify(refused.body)).toContain('Validation Failed: No commits')
   expect(server.refs('owner/one')).toContain('refs/heads/agent/second')
+  expect(await read(`/api/runs/${run}`)).toMatchObject({
+    published: { branch: 'agent/second', pullRequest: null },
+  })
 })
 
 test('what cannot be published is refused with the reason', async () => {
@@ -195,4 +220,68 @@ test('what cannot be published is refused with the reason', async () => {
   const { id } = (await created.json()) as { id: string }
   expect(await publish(id, { branch: 'd', title: 'x' })).toMatchObject({ status: 409, code: 'conflict' })
   await control.fetch(`/api/runs/${id}/abort`, { method: 'POST' })
+})
+
+test('a conversation is published as a commit on a new branch with a pull request, and stays so', async () => {
+  const path = await restingConversation({ repo: REPO, ref: 'deps/@types/node+1' })
+  expect(await read(path)).toMatchObject({ published: null })
+  agents.change = { remote: `${REPO}.git`, pack: makeChange('talked') }
+  expect(await read(`${path}/publish`)).toEqual({
+    repo: REPO,
+    pullRequest: true,
+    problem: null,
+    files: ['made.txt'],
+    withheld: [],
+  })
+  const publication = { branch: 'agent/talk', title: 'Talk', pullRequest: true }
+  const first = await post(`${path}/publish`, publication)
+  expect(first).toMatchObject({ status: 200, body: { repo: REPO, branch: 'agent/talk' } })
+  const { commit, pullRequest } = first.body as { commit: string; pullRequest: { number: number } }
+  expect(server.git('owner/one', 'rev-parse', 'agent/talk').trim()).toBe(commit)
+  expect(server.git('owner/one', 'diff', '--name-status', 'main', commit)).toBe('A\ttalked.txt\n')
+  expect(github.pulls.at(-1)).toMatchObject({
+    number: pullRequest.number,
+    base: 'deps/@types/node+1',
+    head: 'agent/talk',
+  })
+  expect(await post(`${path}/publish`, publication)).toEqual(first)
+  expect(await read(path)).toMatchObject({ published: first.body })
+  const { conversations } = await read('/api/conversations')
+  expect(conversations).toContainEqual(expect.objectContaining({ published: first.body }))
+  const { rows } = await read('/api/audit?action=conversation.publish')
+  expect(rows).toMatchObject([{ outcome: 'allowed' }, { outcome: 'allowed' }])
+})
+
+test('a repository that the sandbox names is published to when the caller confirms it', async () => {
+  const path = await restingConversation()
+  const publication = { branch: 'agent/confirmed', title: 'x' }
+  expect(await post(`${path}/publish`, publication)).toMatchObject({ status: 409, code: 'conflict' })
+  agents.change = { remote: 'git@github.com:owner/one.git', pack: makeChange('confirmed') }
+  const repo = 'https://github.com/owner/one.git'
+  expect(await read(`${path}/publish`)).toMatchObject({ repo, problem: null })
+  for (const wrong of [{}, { repo: 'https://github.com/owner/other' }])
+    expect(await post(`${path}/publish`, { ...publication, ...wrong })).toMatchObject({ code: 'conflict' })
+  expect(server.refs('owner/one')).not.toContain('refs/heads/agent/confirmed')
+  expect(await post(`${path}/publish`, { ...publication, repo })).toMatchObject({
+    status: 200,
+    body: { branch: 'agent/confirmed', pullRequest: null },
+  })
+})
+
+test('a conversation is not published elsewhere, without changes, or while its agent works', async () => {
+  const path = await restingConversation({ repo: REPO })
+  const publication = { branch: 'agent/refused', title: 'x' }
+  for (const remote of ['https://github.com/owner/other', '/home/user/one.git', 'https://x']) {
+    agents.change = { remote, pack: makeChange('refused') }
+    expect(await post(`${path}/publish`, publication)).toMatchObject({ status: 409, code: 'conflict' })
+  }
+  agents.change = { remote: REPO, pack: undefined }
+  expect(await read(`${path}/publish`)).toMatchObject({
+    problem: 'Cannot publish the changes: nothing was changed',
+  })
+  expect(await post(`${path}/publish`, publication)).toMatchObject({ code: 'conflict' })
+  agents.change = { remote: REPO, pack: makeChange('working') }
+  await post(`${path}/messages`, { text: 'Go on' })
+  expect(await post(`${path}/publish`, publication)).toMatchObject({ code: 'conflict' })
+  expect(server.refs('owner/one')).not.toContain('refs/heads/agent/refused')
 })

@@ -46,6 +46,9 @@
  * `GET /agents/:id/pack`: a git pack with the objects that the tree after the run has and the base does not; `not_found` when
  * `packBytes` of the result is null.
  *
+ * `GET /agents/change`: the workspace as a change of its repository: a line with the `WorkspaceChange`, then the pack if
+ * `diff.packBytes` is not null. `conflict` without a repository that has a commit of its remote `origin`.
+ *
  * `DELETE /agents/:id`: removes journal, base and diff of an ended run: 204. Else `conflict`.
  */
 import { schema } from '@sandwire/protocol'
@@ -72,11 +75,11 @@ export const MAX_WAIT_SECONDS = 30
 const limitsSchema = schema.record({
   /** Without any output of the program. Time in which an approval is pending does not count. */
   idleMs: schema.integer(1, 24 * 3600_000),
+  /** While it waits for a message; absent: `idleMs`. */
+  restMs: schema.optional(schema.integer(1, 7 * 24 * 3600_000)),
   /** From the last result to the exit of the program. */
   exitMs: schema.integer(1, 3600_000),
   /** From the start of the program to its end. */
-  /** While it waits for a message; absent: `idleMs`. */
-  restMs: schema.optional(schema.integer(1, 7 * 24 * 3600_000)),
   wallClockMs: schema.integer(1, 7 * 24 * 3600_000),
   /** Until a pending approval is denied. */
   approvalMs: schema.integer(1, 7 * 24 * 3600_000),
@@ -266,6 +269,17 @@ export interface RunResult {
   readonly isTamperProof: boolean
   readonly startedMs: number
   readonly endedMs: number
+}
+
+/** What a commit needs that has the files of the workspace. All of it is what the sandbox says. */
+export interface WorkspaceChange {
+  /** URL of the remote, as the repository has it. */
+  readonly remote: string
+  /** The newest commit that the remote has. */
+  readonly parent: string
+  /** Branch of the remote that the current branch follows. */
+  readonly branch: string | null
+  readonly diff: DiffFacts
 }
 
 /** About the patch of `GET /agents/:id/diff`. Paths are relative to the workspace; bytes that are not UTF-8 are lone surrogates, as in all file routes. */

@@ -48,6 +48,7 @@ export const ACTIONS = [
   'conversation.steer',
   /** Messages that the operator's API had refused are sent again. */
   'conversation.replay',
+  'conversation.publish',
   'conversation.delete',
   'signin',
   'signout',
@@ -85,6 +86,7 @@ const SECURITY: ReadonlySet<Action> = new Set([
   'version.fork',
   'run.delete',
   'run.publish',
+  'conversation.publish',
   'conversation.delete',
 ])
 
@@ -146,6 +148,7 @@ export const ROUTE_ACTIONS: Readonly<Record<string, Action>> = {
   'POST /api/conversations': 'conversation.create',
   'POST /api/conversations/:conversation/messages': 'conversation.steer',
   'POST /api/conversations/:conversation/restore': 'version.restore',
+  'POST /api/conversations/:conversation/publish': 'conversation.publish',
   'POST /api/conversations/:conversation/dead-letters/replay': 'conversation.replay',
   'DELETE /api/conversations/:conversation': 'conversation.delete',
   ...WORKSPACE_ACTIONS,

@@ -30,3 +30,20 @@ export function decodeAgentMessage(text: string): AgentMessage | undefined {
     return undefined
   }
 }
+
+/** Puts events that follow each other together. */
+export function* groupEvents(
+  messages: readonly AgentMessage[],
+): Generator<{ readonly events: readonly NumberedEvent[] } | Partial> {
+  let events: NumberedEvent[] = []
+  for (const message of messages) {
+    if ('event' in message) {
+      events.push(message.event)
+      continue
+    }
+    if (events.length > 0) yield { events }
+    events = []
+    yield message
+  }
+  if (events.length > 0) yield { events }
+}

@@ -27,6 +27,7 @@ import { startProgram } from '../run/start-program.ts'
 import { HOLD_AT_START_MS, HOLD_MS } from '../run/turns.ts'
 import { runtimeOf } from '../runtime.ts'
 import { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
+import { readChange, type SandboxChange } from './publish.ts'
 import type { ConversationRecord } from './record.ts'
 import type { ConversationSettings } from './settings.ts'
 import type { ConversationInput, Failure } from './state.ts'
@@ -122,6 +123,11 @@ export class AgentWork {
     const response = await sendToAgent(this.#deps.lookup, this.#target(run), request)
     if (response.status === 101 && response.webSocket !== null) return response.webSocket
     throw await readAgentError(response)
+  }
+
+  /** Reads the files of the workspace as a change of its repository. */
+  readChange(mayStart: boolean): Promise<SandboxChange> {
+    return readChange(this.#deps.lookup, this.#record, mayStart)
   }
 
   /** Ends the agent, and destroys the sandbox if it was made for the conversation. */

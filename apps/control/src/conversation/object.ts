@@ -1,10 +1,11 @@
 import { DurableObject } from 'cloudflare:workers'
 import { KeyedSerializer } from '@sandwire/async'
-import { isErrorCode, SandwireError } from '@sandwire/protocol'
+import { SandwireError } from '@sandwire/protocol'
 import type { Env } from '../env.ts'
 import { CODE_HEADER, respondError } from '../http/respond.ts'
 import { errorOf, type Outcome, settle, unwrap } from '../outcome.ts'
 import { type AgentNeed, auditAgentCall, authorizeRestore, hasLostAccess } from '../run/access.ts'
+import type { Published } from '../run/published.ts'
 import type { RestorePointsView, RestoreTarget } from '../run/turns.ts'
 import { runtimeOf } from '../runtime.ts'
 import { ObjectAlarm } from '../sandbox/alarm.ts'
@@ -13,12 +14,14 @@ import { noSuchConversation } from '../sandbox/not-found.ts'
 import { type AgentWork, failureOf, openAgentWork } from './agent-work.ts'
 import { authorizeConversation, maySteer as mayCallerSteer, recheckSocket } from './authorization.ts'
 import { parseConversationCall } from './call.ts'
-import type { AgentMessage } from './agent-message.ts'
+import { type AgentMessage, groupEvents } from './agent-message.ts'
 import { EventSocket } from './event-socket.ts'
 import { decodeClientFrame, type EntryRange, type LiveFrame } from './frames.ts'
 import { openMessageSender } from './message-api.ts'
 import type { MessageSender } from './message-outbox.ts'
+import { type ConversationPublication, ConversationPublisher, type PublishableChange } from './publish.ts'
 import type { ConversationRecord } from './record.ts'
+import { refusalOf } from './refuse.ts'
 import { readSpent, reportConversation } from './report.ts'
 import { toStreamEvent } from './sdk-message.ts'
 import { restorePointsOf } from './restore.ts'
@@ -34,7 +37,6 @@ const WATCH_MS = 15_000
 /** Minimum time between two alarms. */
 const MIN_PAUSE_MS = 250
 const DAY_MS = 24 * 60 * 60 * 1000
-const MAX_TITLE_CHARS = 200
 const CLOSE_GOING_AWAY = 1001
 /** Answered without waking the object. */
 const PING = new WebSocketRequestResponsePair('{"type":"ping"}', '{"type":"pong"}')
@@ -143,6 +145,26 @@ export class ConversationObject extends DurableObject<Env> {
       const reply = effects.find((effect) => effect.kind === 'send')?.frame
       if (reply !== undefined) throw refusalOf(reply)
       return restorePointsOf(this.#conversation.snapshot)
+    })
+  }
+
+  /** What would be published. Starts no sandbox. */
+  showChange(call: SandboxCall): Promise<Outcome<PublishableChange>> {
+    return this.#run(async () => {
+      await this.#authorize(call, 'work')
+      return (await this.#openPublisher()).describe()
+    })
+  }
+
+  /** Pushes the changes of the workspace as a commit on a new branch, and opens a pull request if that is wanted. */
+  publish(call: SandboxCall, publication: ConversationPublication): Promise<Outcome<Published>> {
+    return this.#run(async () => {
+      await this.#authorize(call, 'work')
+      const publisher = await this.#openPublisher()
+      await auditAgentCall(this.env, this.#record, call, Date.now())
+      const published = await publisher.publish(publication)
+      this.#report()
+      return published
     })
   }
 
@@ -308,20 +330,11 @@ export class ConversationObject extends DurableObject<Env> {
     }
     this.#store.writeState(state.snapshot)
     this.#sockets.broadcast(texts)
-    this.#touch(effects.some(({ kind }) => kind === 'persist'))
+    if (effects.some(({ kind }) => kind === 'persist')) this.#store.touch(Date.now())
     if (state.activity !== before) this.#report()
     this.#closeRestingSocket()
     this.#advanceSoon()
     return effects
-  }
-
-  #touch(isUsed: boolean): void {
-    if (!isUsed) return
-    const record = this.#record
-    const [first] = record.title === '' ? this.#store.entries(0, 1) : []
-    const title =
-      first?.frame.type === 'user_message' ? first.frame.content.slice(0, MAX_TITLE_CHARS) : record.title
-    this.#store.update({ usedMs: Date.now(), title })
   }
 
   /** Closes the socket to the sandbox when the agent rests, so that the object can be evicted. */
@@ -389,20 +402,9 @@ export class ConversationObject extends DurableObject<Env> {
   #onAgent(run: string, messages: readonly AgentMessage[]): void {
     if (this.#store.read() === undefined) return
     const { resume } = this.#conversation.snapshot
-    let events: Extract<AgentMessage, { event: unknown }>['event'][] = []
-    const flush = (): void => {
-      if (events.length > 0) this.#take({ type: 'events', run, events })
-      events = []
-    }
-    for (const message of messages) {
-      if ('event' in message) {
-        events.push(message.event)
-        continue
-      }
-      flush()
-      this.#broadcast({ type: 'sdk_message', message: toStreamEvent(message.partial, resume) })
-    }
-    flush()
+    for (const each of groupEvents(messages))
+      if ('events' in each) this.#take({ type: 'events', run, events: each.events })
+      else this.#broadcast({ type: 'sdk_message', message: toStreamEvent(each.partial, resume) })
   }
 
   #onAgentClosed(run: string): void {
@@ -480,6 +482,11 @@ export class ConversationObject extends DurableObject<Env> {
     return authorizeConversation(this.env, this.#record, call, need)
   }
 
+  async #openPublisher(): Promise<ConversationPublisher> {
+    const { activity } = this.#conversation
+    return new ConversationPublisher(this.env, { store: this.#store, work: await this.#openWork(), activity })
+  }
+
   #openWork(): Promise<AgentWork> {
     this.#work ??= openAgentWork(this.env, this.#store)
     return this.#work
@@ -489,10 +496,4 @@ export class ConversationObject extends DurableObject<Env> {
     const { log } = runtimeOf(this.env)
     return settle(run, (cause) => log.error('conversation_error', { cause: String(cause) }))
   }
-}
-
-/** The error of a frame that refuses something. */
-function refusalOf(frame: LiveFrame | undefined): SandwireError {
-  if (frame?.type !== 'error') return new SandwireError('internal', '')
-  return new SandwireError(isErrorCode(frame.code) ? frame.code : 'bad_request', frame.message)
 }

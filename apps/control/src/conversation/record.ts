@@ -1,4 +1,5 @@
 import type { NetworkSpec } from '@sandwire/internal-api'
+import type { Published } from '../run/published.ts'
 import type { RunSource, Spent } from '../run/record.ts'
 
 /** What a conversation was created with. */
@@ -32,4 +33,5 @@ export interface ConversationRecord {
   readonly isCloned: boolean
   /** What the gateway counted. */
   readonly spent: Spent | null
+  readonly published?: Published
 }

@@ -1,4 +1,4 @@
-import { ERRORS, formatRetryMessage, type SandwireError } from '@sandwire/protocol'
+import { ERRORS, formatRetryMessage, isErrorCode, SandwireError } from '@sandwire/protocol'
 import { sendAndClose } from '../http/refuse-socket.ts'
 import type { LiveFrame } from './frames.ts'
 
@@ -14,4 +14,10 @@ export function refuseConversation(error: SandwireError, requestId: string): Res
     { code: ERRORS[code].close, reason: code },
     { 'x-request-id': requestId },
   )
+}
+
+/** The error of a frame that refuses something. */
+export function refusalOf(frame: LiveFrame | undefined): SandwireError {
+  if (frame?.type !== 'error') return new SandwireError('internal', '')
+  return new SandwireError(isErrorCode(frame.code) ? frame.code : 'bad_request', frame.message)
 }

@@ -24,6 +24,7 @@ const MAX_KEPT_CHARS = 8 * 1024 * 1024
 const KEPT_CHARS = 7 * 1024 * 1024
 /** Characters of entries in one answer; at least one entry is returned. */
 const MAX_RANGE_CHARS = 1024 * 1024
+const MAX_TITLE_CHARS = 200
 
 /** One conversation: its record, state and entries, and messages for the operator's API. */
 export class ConversationStore {
@@ -65,6 +66,13 @@ export class ConversationStore {
     const changed = { ...record, ...changes }
     this.#sql.exec('UPDATE conversation SET record = ?', JSON.stringify(changed))
     return changed
+  }
+
+  /** A person or the agent has said something. */
+  touch(usedMs: number): void {
+    const [first] = this.read()?.title === '' ? this.entries(0, 1) : []
+    const isTitled = first?.frame.type === 'user_message'
+    this.update({ usedMs, ...(isTitled ? { title: first.frame.content.slice(0, MAX_TITLE_CHARS) } : {}) })
   }
 
   writeState(state: ConversationSnapshot): void {

@@ -1,3 +1,4 @@
+import type { Published } from '../run/published.ts'
 import type { Spent } from '../run/record.ts'
 import type { Activity } from './frames.ts'
 import type { ConversationRecord } from './record.ts'
@@ -29,6 +30,7 @@ export interface ConversationView {
   /** Requests that wait for an answer. */
   readonly requests: readonly string[]
   readonly usage: Spent
+  readonly published: Published | null
 }
 
 const NOTHING: Spent = {
@@ -65,5 +67,6 @@ export function viewOf(
     queued: snapshot.queue.length,
     requests: snapshot.requests.filter(({ answer }) => answer === null).map(({ requestId }) => requestId),
     usage: spent ?? NOTHING,
+    published: record.published ?? null,
   }
 }

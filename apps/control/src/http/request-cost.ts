@@ -28,6 +28,8 @@ const COSTS: readonly (readonly [path: string | RegExp, costOf: (query: URLSearc
   ['/api/runs', (query) => 1 + numberIn(query, 'limit', 100) / RUNS_PER_COST],
   ['/api/conversations', (query) => 1 + numberIn(query, 'limit', 100) / RUNS_PER_COST],
   [/^\/api\/conversations\/[^/]+\/entries$/, (query) => 1 + numberIn(query, 'limit', 1_000) / ROWS_PER_COST],
+  // Git reads every file of the sandbox.
+  [/^\/api\/conversations\/[^/]+\/publish$/, () => 4],
   [/^\/api\/runs\/[^/]+\/events$/, (query) => 1 + numberIn(query, 'limit', 1_000) / ROWS_PER_COST],
   [/^\/api\/sandboxes\/[^/]+\/checkpoints$/, () => 4],
   // Reads and unpacks the manifests of a version.

@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import { MAX_MESSAGE_CHARS } from '../conversation/frames.ts'
 import { refSchema, repositorySchema } from '../run/repository.ts'
-import { network, numberText } from './schemas.ts'
+import { publishedView } from './publish-schemas.ts'
+import { network, numberText, spent } from './schemas.ts'
 
 /** How a client names a conversation. */
 export const SESSION_ID = /^[A-Za-z0-9_.:-]{1,128}$/
@@ -97,14 +98,8 @@ export const conversationView = z
     lastSeq: z.int().openapi({ description: 'Number of the last entry.' }),
     queued: z.int().openapi({ description: 'Messages that wait for the agent.' }),
     requests: z.array(z.string()).readonly().openapi({ description: 'Requests that wait for an answer.' }),
-    usage: z.object({
-      requests: z.number(),
-      inputTokens: z.number(),
-      outputTokens: z.number(),
-      cacheReadTokens: z.number(),
-      cacheWriteTokens: z.number(),
-      costUsd: z.number(),
-    }),
+    usage: spent,
+    published: publishedView.nullable().openapi({ description: 'Where its changes were published last.' }),
   })
   .openapi('Conversation')
 export const conversationList = z

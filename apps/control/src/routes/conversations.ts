@@ -30,6 +30,7 @@ import {
   SESSION_ID,
 } from './conversation-schemas.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
+import { publishableView, publishConversationBody, publishedView } from './publish-schemas.ts'
 import { restoreBody, restorePointsView, toRestorePoints } from './restore-schemas.ts'
 
 const MAX_LISTED = 100
@@ -263,6 +264,34 @@ export function addConversationRoutes(
       const conversation = await lookup.conversation(context.req.valid('param').conversation)
       const points = unwrap(await conversation.restoreFiles(callOf(context), context.req.valid('json')))
       return context.json(toRestorePoints(points), 202)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'get',
+      path: '/api/conversations/{conversation}/publish',
+      request: { params: conversationParams },
+      responses: { 200: json(publishableView, 'What would be published; the sandbox must run') },
+    }),
+    async (context) => {
+      const conversation = await lookup.conversation(context.req.valid('param').conversation)
+      return context.json(unwrap(await conversation.showChange(callOf(context))), 200)
+    },
+  )
+
+  app.openapi(
+    endpoint(guardOf, {
+      method: 'post',
+      path: '/api/conversations/{conversation}/publish',
+      request: { params: conversationParams, body: body(publishConversationBody) },
+      responses: { 200: json(publishedView, 'The pushed commit, and the pull request') },
+    }),
+    async (context) => {
+      const { body: text = '', pullRequest = false, repo, ...rest } = context.req.valid('json')
+      const conversation = await lookup.conversation(context.req.valid('param').conversation)
+      const publication = { ...rest, body: text, pullRequest, repo }
+      return context.json(unwrap(await conversation.publish(callOf(context), publication)), 200)
     },
   )
 

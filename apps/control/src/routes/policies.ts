@@ -133,6 +133,9 @@ export const POLICIES: Readonly<Record<string, Policy>> = {
   'POST /api/conversations/:conversation/messages': rule('write', 'exec', 'watch'),
   'GET /api/conversations/:conversation/restore-points': rule('read', 'connect', 'watch'),
   'POST /api/conversations/:conversation/restore': rule('write', 'admin', 'own'),
+  // The files of the sandbox, with a credential of the operator.
+  'GET /api/conversations/:conversation/publish': rule('read', 'exec', 'work'),
+  'POST /api/conversations/:conversation/publish': rule('write', 'exec', 'work'),
   'GET /api/conversations/:conversation/dead-letters': rule('read', 'exec', 'own'),
   'POST /api/conversations/:conversation/dead-letters/replay': rule('write', 'exec', 'own'),
   'DELETE /api/conversations/:conversation': rule('write', 'exec', 'own'),

@@ -2,7 +2,8 @@ import { z } from '@hono/zod-openapi'
 import { MAX_MESSAGE_CHARS, MAX_TASK_CHARS } from '@sandwire/agent'
 import { OUTCOMES } from '../run/state.ts'
 import { refSchema, repositorySchema } from '../run/repository.ts'
-import { network, numberText } from './schemas.ts'
+import { publishedView } from './publish-schemas.ts'
+import { network, numberText, spent } from './schemas.ts'
 
 const MAX_TURNS = 100_000
 const MAX_BUDGET_USD = 100_000
@@ -182,15 +183,7 @@ export const runView = z
     startedMs: timeMs.nullable(),
     endedMs: timeMs.nullable(),
     approvals: z.array(inputRequest).readonly().openapi({ description: 'Requests that wait for an answer.' }),
-    usage: z.object({
-      turns: z.number(),
-      requests: z.number(),
-      inputTokens: z.number(),
-      outputTokens: z.number(),
-      cacheReadTokens: z.number(),
-      cacheWriteTokens: z.number(),
-      costUsd: z.number(),
-    }),
+    usage: spent.extend({ turns: z.number() }),
     result: result.nullable().openapi({ description: 'Null until it has ended, and in lists.' }),
     publishable: z
       .object({
@@ -199,6 +192,7 @@ export const runView = z
       })
       .nullable()
       .openapi({ description: 'For its owner, once it has ended; null in lists, and without a repository.' }),
+    published: publishedView.nullable().openapi({ description: 'Where its changes were published last.' }),
   })
   .openapi('Run')
 export const agentList = z
@@ -217,30 +211,3 @@ export const approvalView = z
     by: z.string().nullable(),
   })
   .openapi('RunApprovalState')
-
-export const publishBody = z
-  .strictObject({
-    branch: refSchema.openapi({ description: 'A new branch.' }),
-    title: z
-      .string()
-      .trim()
-      .min(1)
-      .max(256)
-      .regex(/^[^\p{Cc}]*$/u, 'expected one line')
-      .openapi({
-        description: 'First line of the commit, and title of the pull request.',
-      }),
-    body: z
-      .string()
-      .max(64 * 1024)
-      .optional(),
-    pullRequest: z.boolean().optional().openapi({ description: 'Also open a pull request (GitHub).' }),
-  })
-  .openapi('PublishRun')
-export const publishedView = z
-  .object({
-    commit: z.string(),
-    branch: z.string(),
-    pullRequest: z.object({ number: z.number(), url: z.string() }).nullable(),
-  })
-  .openapi('PublishedRun')

@@ -17,6 +17,7 @@ import { parseSandboxRef } from '../sandbox/sandbox-id.ts'
 import type { SandboxLookup } from '../sandbox/sandbox-lookup.ts'
 import { type App, type AppEnv, callOf, identityOf } from './context.ts'
 import { body, endpoint, type GuardOf, json } from './endpoint.ts'
+import { publishBody, publishedView } from './publish-schemas.ts'
 import { restoreBody, restorePointsView, toRestorePoints } from './restore-schemas.ts'
 import {
   agentList,
@@ -28,8 +29,6 @@ import {
   listRunsQuery,
   messageBody,
   messageView,
-  publishBody,
-  publishedView,
   runList,
   runParams,
   runView,

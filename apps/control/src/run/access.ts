@@ -5,8 +5,8 @@ import type { SandboxCall } from '../sandbox/call.ts'
 import { noSuchSandbox } from '../sandbox/not-found.ts'
 import { ownerCall } from './agent-sandbox.ts'
 
-/** What a caller needs to do something to a run or a conversation. */
-export type AgentNeed = 'watch' | 'steer' | 'own'
+/** What a caller needs to do something to a run or a conversation. `work`: write access to its sandbox, not to it alone. */
+export type AgentNeed = 'watch' | 'steer' | 'work' | 'own'
 
 /** A run or a conversation. */
 interface Owned {
@@ -42,6 +42,8 @@ export async function authorizeAgent(
   }
   if (need === 'steer' && access.authority === 'viewer')
     throw new SandwireError('forbidden', 'Cannot do this: you are a viewer')
+  if (need === 'work' && access.need !== 'work' && access.need !== 'own')
+    throw new SandwireError('forbidden', 'Cannot do this: you may not write files of its sandbox')
   if (need === 'own' && access.need !== 'own')
     throw new SandwireError('forbidden', 'Cannot do this: only the owner may')
 }

@@ -33,23 +33,28 @@ export interface AgentRequest {
   readonly path: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** The account that reads events; absent: control itself, for which a stopped sandbox is started. */
+  /** The account that reads events; absent: control itself. */
   readonly viewer?: SandboxCall
+  /** Starts a stopped sandbox; by default for control itself. */
+  readonly mayStart?: boolean
+  /** Until the response must begin. */
+  readonly waitMs?: number
 }
 
 /** Sends a request for an agent to its sandbox's object. */
 export function sendToAgent(
   lookup: Pick<SandboxLookup, 'sandbox'>,
   { sandbox, run }: AgentTarget,
-  { method, path, body, headers = {}, viewer }: AgentRequest,
+  { method, path, body, headers = {}, viewer, waitMs, mayStart = viewer === undefined }: AgentRequest,
 ): Promise<Response> {
   const call: AgentCall = {
     run: run ?? '',
     requestId: viewer?.requestId ?? crypto.randomUUID(),
     method,
     path: `/agents${run === null ? '' : `/${run}`}${path}`,
-    mayStart: viewer === undefined,
+    mayStart,
     headers,
+    ...(waitMs === undefined ? {} : { waitMs }),
     ...(viewer === undefined ? {} : { viewer }),
   }
   return lookup.sandbox(sandbox).fetch(AGENTS_URL, {

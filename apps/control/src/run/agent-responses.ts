@@ -1,4 +1,11 @@
-import { END_STATUSES, type AgentView, type EventRange, type RunEvent, type RunResult } from '@sandwire/agent'
+import {
+  END_STATUSES,
+  type AgentView,
+  type DiffFacts,
+  type EventRange,
+  type RunEvent,
+  type RunResult,
+} from '@sandwire/agent'
 import { z } from 'zod'
 
 /** Most pending requests that a sandbox may report. */
@@ -78,6 +85,19 @@ const changedFile = z.object({
 })
 const paths = z.array(text).max(MAX_PATHS)
 
+/** `DiffFacts` of sandboxd. */
+export const diffFactsSchema = z.object({
+  bytes: count,
+  sha256: text,
+  packBytes: count.nullable().default(null),
+  treeHash: text,
+  files: z.array(changedFile).max(MAX_PATHS),
+  ignored: paths,
+  submodules: paths,
+  withheld: paths.default([]),
+  unreadable: paths,
+}) satisfies z.ZodType<DiffFacts>
+
 /** A `RunResult` of sandboxd. */
 export const runResultSchema = z.object({
   status: z.enum(END_STATUSES),
@@ -87,19 +107,7 @@ export const runResultSchema = z.object({
   exitCode: z.number().nullable(),
   signal: nullableText,
   base: z.object({ treeHash: text, commit: nullableText, isCommit: z.boolean() }).nullable(),
-  diff: z
-    .object({
-      bytes: count,
-      sha256: text,
-      packBytes: count.nullable().default(null),
-      treeHash: text,
-      files: z.array(changedFile).max(MAX_PATHS),
-      ignored: paths,
-      submodules: paths,
-      withheld: paths.default([]),
-      unreadable: paths,
-    })
-    .nullable(),
+  diff: diffFactsSchema.nullable(),
   diffProblem: nullableText,
   usage,
   agentSessionId: nullableText,

@@ -22,14 +22,8 @@ import { type AgentNeed, auditAgentCall, authorizeAgent, authorizeRestore, hasLo
 import { parseRunCall, type RunStreamCall } from './call.ts'
 import { openClaudeStream } from './claude-stream.ts'
 import { openRunParts, type RunParts } from './parts.ts'
-import {
-  changeOf,
-  type Publication,
-  publishChange,
-  type Published,
-  publishableOf,
-  publisherOf,
-} from './publish.ts'
+import { changeOf, type Publication, publishChange, publishableOf, publisherOf } from './publish.ts'
+import type { Published } from './published.ts'
 import type { RunRecord } from './record.ts'
 import { isSteerable } from './state.ts'
 import { RunStore } from './store.ts'
@@ -204,7 +198,9 @@ export class RunObject extends DurableObject<Env> {
       const change = changeOf(record)
       await this.#audit(record, call)
       const pack = new Uint8Array(await new Response(await packs.read()).arrayBuffer())
-      return publishChange(publisherOf(this.env), { ...change, pack }, publication)
+      return publishChange(publisherOf(this.env), { ...change, pack }, publication, (published) => {
+        if (this.#store.read() !== undefined) this.#store.update({ published })
+      })
     })
   }
 

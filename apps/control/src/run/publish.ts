@@ -16,7 +16,8 @@ import type { Env } from '../env.ts'
 import { readBoundedBytes } from '../http/read-bounded.ts'
 import { runtimeOf } from '../runtime.ts'
 import { addCommit } from './commit-pack.ts'
-import { openPullRequest, type PullRequest } from './pull-request.ts'
+import type { Published } from './published.ts'
+import { openPullRequest } from './pull-request.ts'
 import type { RunRecord } from './record.ts'
 
 /** What to make of the changes of a run. */
@@ -28,24 +29,16 @@ export interface Publication {
   readonly pullRequest: boolean
 }
 
-export interface Published {
-  readonly commit: string
-  readonly branch: string
-  /** Null when none was wanted. */
-  readonly pullRequest: PullRequest | null
-}
-
-/** The changes of a run: a tree on a commit of its repository. */
-export interface RunChange {
-  readonly repo: string
+/** Changes of a repository: a tree on one of its commits. */
+export interface Change extends Target {
+  /** Into which a pull request is opened, if it is a branch. */
   readonly ref: string | undefined
-  readonly installationId: number | undefined
   readonly parent: string
   readonly tree: string
   readonly atMs: number
 }
 
-/** Whether the changes of an ended run can be published. */
+/** Whether changes can be published. */
 export interface Publishable {
   /** Why not; null: they can. */
   readonly problem: string | null
@@ -58,6 +51,14 @@ export interface Publisher {
   readonly readSecret: ReadSecret
   readonly tokens: TokenSource
   readonly fetchUpstream: (url: string, init: RequestInit) => Promise<Response>
+}
+
+type PublishCheck = Pick<Publisher, 'settings' | 'readSecret'>
+
+/** A repository at a git server. */
+interface Target {
+  readonly repo: string
+  readonly installationId?: number | undefined
 }
 
 const PULL_REQUEST_HOST = 'github.com'
@@ -78,16 +79,20 @@ export function publisherOf(env: Env): Publisher {
 }
 
 /** Throws unless the changes of the run can become a commit. */
-export function changeOf({ request, state, result, hasPack }: RunRecord): RunChange {
+export function changeOf({ request, state, result, hasPack }: RunRecord): Change {
   const { source } = request
-  if (state.kind !== 'ended') throw cannot('conflict', 'the run has not ended')
-  if (source.kind !== 'repo') throw cannot('conflict', 'the run has no repository; use its diff')
+  if (state.kind !== 'ended') throw cannotPublish('conflict', 'the run has not ended')
+  if (source.kind !== 'repo') throw cannotPublish('conflict', 'the run has no repository; use its diff')
   const diff = result?.diff
-  if (result === null || diff === null || diff === undefined) throw cannot('conflict', 'the run has no diff')
-  if (diff.files.length === 0) throw cannot('conflict', 'the run changed nothing')
+  if (result === null || diff === null || diff === undefined)
+    throw cannotPublish('conflict', 'the run has no diff')
+  if (diff.files.length === 0) throw cannotPublish('conflict', 'the run changed nothing')
   const { base } = result
   if (base === null || base.commit === null || !base.isCommit || hasPack !== true)
-    throw cannot('conflict', 'the changes do not follow a commit, or are too large; use the diff of the run')
+    throw cannotPublish(
+      'conflict',
+      'the changes do not follow a commit, or are too large; use the diff of the run',
+    )
   return {
     repo: source.repo,
     ref: source.ref,
@@ -99,68 +104,80 @@ export function changeOf({ request, state, result, hasPack }: RunRecord): RunCha
 }
 
 /** Whether a run could be published now, without asking the git server; null for one that has not ended or has no repository. */
-export function publishableOf(
-  publisher: Pick<Publisher, 'settings' | 'readSecret'>,
-  record: RunRecord,
-): Publishable | null {
+export function publishableOf(publisher: PublishCheck, record: RunRecord): Publishable | null {
   const { state, request } = record
-  if (state.kind !== 'ended' || request.source.kind !== 'repo') return null
-  const pullRequest = new URL(request.source.repo).host === PULL_REQUEST_HOST
+  const { source } = request
+  if (state.kind !== 'ended' || source.kind !== 'repo') return null
+  const publishable = publishableTo(publisher, source)
   try {
-    remoteOf(publisher, changeOf(record))
+    changeOf(record)
+    return publishable
+  } catch (error) {
+    return { ...publishable, problem: SandwireError.from(error).message }
+  }
+}
+
+/** Whether the server can publish to a repository, without asking the git server. */
+export function publishableTo(publisher: PublishCheck, to: Target): Publishable {
+  const pullRequest = takesPullRequests(to.repo)
+  try {
+    remoteOf(publisher, to)
     return { problem: null, pullRequest }
   } catch (error) {
     return { problem: SandwireError.from(error).message, pullRequest }
   }
 }
 
-/** Host, path and URL of the run's repository; throws what the operator must set. */
+function takesPullRequests(repo: string): boolean {
+  return new URL(repo).host === PULL_REQUEST_HOST
+}
+
+/** Host, path and URL of a repository; throws what the operator must set. */
 function remoteOf(
-  { settings, readSecret }: Pick<Publisher, 'settings' | 'readSecret'>,
-  { repo, installationId }: Pick<RunChange, 'repo' | 'installationId'>,
+  { settings, readSecret }: PublishCheck,
+  { repo, installationId }: Target,
 ): { readonly host: string; readonly path: string; readonly base: string } {
   const { host, pathname } = new URL(repo)
   const base = gitUrlOf(host, settings)
   if (base === undefined)
-    throw cannot(
+    throw cannotPublish(
       'agent_not_configured',
       `git server "${host}" is not configured; add it to "credentials.git"`,
     )
   const problem = findTokenProblem({ settings, readSecret }, { host, installationId })
-  if (problem !== undefined) throw cannot('agent_not_configured', problem)
+  if (problem !== undefined) throw cannotPublish('agent_not_configured', problem)
   return { host, path: repositoryPath(pathname), base }
 }
 
-/** Pushes the commit to a new branch. The same publication again finds its branch, and changes nothing. */
+/**
+ * Pushes the commit to a new branch, and opens a pull request if that is wanted. The same publication again finds its branch, and
+ * changes nothing. `store` is called with what was done, also when the pull request then fails.
+ */
 export async function publishChange(
   publisher: Publisher,
-  change: RunChange & { readonly pack: Uint8Array<ArrayBuffer> },
+  change: Change & { readonly pack: Uint8Array<ArrayBuffer> },
   { branch, title, body, pullRequest }: Publication,
+  store: (published: Published) => void,
 ): Promise<Published> {
   const { repo, installationId, parent, tree, atMs } = change
   const { host, path, base } = remoteOf(publisher, { repo, installationId })
-  if (pullRequest && host !== PULL_REQUEST_HOST)
-    throw cannot('bad_request', `pull requests can be opened at ${PULL_REQUEST_HOST} only`)
+  if (pullRequest && !takesPullRequests(repo))
+    throw cannotPublish('bad_request', `pull requests can be opened at ${PULL_REQUEST_HOST} only`)
   const token = await publisher.tokens.tokenFor({ host, path, access: 'publish', installationId })
-  if (token === undefined) throw cannot('agent_not_configured', `there is no token for "${host}"`)
+  if (token === undefined) throw cannotPublish('agent_not_configured', `there is no token for "${host}"`)
   const message = body === '' ? title : `${title}\n\n${body}`
   const { id, pack } = await addCommit(change.pack, { tree, parent, message, atMs })
   const remote: Remote = { url: `${base}/${path}.git`, token, fetchUpstream: publisher.fetchUpstream }
   await push(remote, { ref: `refs/heads/${branch}`, id, pack })
-  return {
-    commit: id,
-    branch,
-    pullRequest: pullRequest
-      ? await openPullRequest(
-          {
-            apiUrl: publisher.settings.githubApiUrl,
-            token: token.token,
-            fetchUpstream: publisher.fetchUpstream,
-          },
-          { path, branch, base: change.ref, title, body },
-        )
-      : null,
-  }
+  const pushed = { repo, commit: id, branch, pullRequest: null }
+  store(pushed)
+  if (!pullRequest) return pushed
+  const { settings, fetchUpstream } = publisher
+  const api = { apiUrl: settings.githubApiUrl, token: token.token, fetchUpstream }
+  const opened = await openPullRequest(api, { path, branch, base: change.ref, title, body })
+  const published = { ...pushed, pullRequest: opened }
+  store(published)
+  return published
 }
 
 interface Remote extends Pick<Publisher, 'fetchUpstream'> {
@@ -179,13 +196,13 @@ async function push(
     .find((match) => match?.[2] === ref)?.[1]
   if (found === id) return
   if (found !== undefined)
-    throw cannot('conflict', `branch "${ref.slice('refs/heads/'.length)}" exists; choose another name`)
+    throw cannotPublish('conflict', `branch "${ref.slice('refs/heads/'.length)}" exists; choose another name`)
   const command = `${formatPacket(`${NO_COMMIT} ${id} ${ref}\0report-status agent=sandwire\n`)}0000`
   const body = concatBytes([new TextEncoder().encode(command), pack])
   const report = await send(remote, '/git-receive-pack', body, MAX_REPORT_BYTES)
   if (report[0]?.trim() === 'unpack ok' && report.some((line) => line.trim() === `ok ${ref}`)) return
   const reason = report.filter((line) => !line.startsWith('ok ')).join(' ')
-  throw cannot('publish_refused', `the git server refuses the branch: ${printable(reason)}`)
+  throw cannotPublish('publish_refused', `the git server refuses the branch: ${printable(reason)}`)
 }
 
 /** The packet lines that the git server answers. */
@@ -212,11 +229,11 @@ async function send(
   }
   if (response.status !== 200) {
     await response.body?.cancel()
-    throw cannot('publish_refused', `the git server refuses the request (${response.status})`)
+    throw cannotPublish('publish_refused', `the git server refuses the request (${response.status})`)
   }
   const bytes = await readBoundedBytes(response, maxBytes, signal)
   const lines = bytes === undefined ? undefined : readPackets(new Uint8Array(bytes))
-  if (lines === undefined) throw cannot('publish_refused', 'the git server sent no valid answer')
+  if (lines === undefined) throw cannotPublish('publish_refused', 'the git server sent no valid answer')
   return lines
 }
 
@@ -227,7 +244,7 @@ function printable(text: string): string {
     .slice(0, MAX_REASON_CHARS)
 }
 
-function cannot(
+export function cannotPublish(
   code: 'agent_not_configured' | 'bad_request' | 'conflict' | 'publish_refused',
   problem: string,
 ): SandwireError {

@@ -1,11 +1,7 @@
 import { SandwireError } from '@sandwire/protocol'
 import { z } from 'zod'
 import { readBoundedJson } from '../http/read-bounded.ts'
-
-export interface PullRequest {
-  readonly number: number
-  readonly url: string
-}
+import type { PullRequest } from './published.ts'
 
 export interface GithubApi {
   readonly apiUrl: string

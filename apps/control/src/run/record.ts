@@ -1,6 +1,7 @@
 import type { ClaudeOptions, InputRequest, RunResult, Usage } from '@sandwire/agent'
 import type { NetworkSpec } from '@sandwire/internal-api'
 import type { RunState } from './state.ts'
+import type { Published } from './published.ts'
 import type { Turn } from './turns.ts'
 
 /** Where the files of a run come from. */
@@ -59,9 +60,9 @@ export interface StreamOptions extends ClaudeOptions {
   readonly modelAlias?: string
   /** The conversation to continue, as Claude Code names it. */
   readonly resume?: string
-}
   /** Until it ends while a client is connected and sends nothing. */
   readonly restSeconds?: number
+}
 
 /** The stored run. */
 export interface RunRecord {
@@ -91,6 +92,7 @@ export interface RunRecord {
   readonly diffBytes: number | null
   /** True when the pack of the changes is stored. */
   readonly hasPack?: boolean
+  readonly published?: Published
   /** The account knows that it has ended. */
   readonly isEndReported: boolean
   /** What the gateway counted. */
@@ -119,14 +121,14 @@ export interface AgentFacts {
   readonly isTamperProof: boolean
 }
 
-/** Authoritative use of the model API. */
-export interface Spent {
 /** Use of the model API by an agent's own interface. */
 export interface TuiUsage {
   readonly usage: Spent
   readonly budgetUsd: number
 }
 
+/** Authoritative use of the model API. */
+export interface Spent {
   readonly costUsd: number
   readonly inputTokens: number
   readonly outputTokens: number

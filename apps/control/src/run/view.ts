@@ -1,5 +1,6 @@
 import type { InputRequest, RunResult } from '@sandwire/agent'
 import type { Publishable } from './publish.ts'
+import type { Published } from './published.ts'
 import type { RunLimits, RunRecord, Spent } from './record.ts'
 import type { RunOutcome, RunState } from './state.ts'
 
@@ -58,6 +59,7 @@ export interface RunView {
   readonly result: ResultView | null
   /** For its owner, once it has ended; null in lists, and without a repository. */
   readonly publishable: Publishable | null
+  readonly published: Published | null
 }
 
 /** Characters of a task in lists. */
@@ -156,6 +158,7 @@ export function viewOf(record: RunRecord): RunView {
     usage: usageOf(record),
     result: resultOf(record),
     publishable: null,
+    published: record.published ?? null,
   }
 }
 

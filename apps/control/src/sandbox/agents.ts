@@ -20,6 +20,8 @@ export interface AgentCall {
   /** A stopped sandbox is started for this request. */
   readonly mayStart: boolean
   readonly headers: Readonly<Record<string, string>>
+  /** Until the response must begin; absent: as for every request. */
+  readonly waitMs?: number
   /** The account that reads the events; absent: control itself. */
   readonly viewer?: SandboxCall
 }
@@ -31,6 +33,7 @@ const callSchema = z.object({
   path: z.string().regex(/^\/agents(\/|$)/),
   mayStart: z.boolean(),
   headers: z.record(z.string(), z.string()),
+  waitMs: z.number().exactOptional(),
   viewer: z.object(callFields).exactOptional(),
 })
 
@@ -74,7 +77,7 @@ export class SandboxAgents {
   /** Returns the status and body of sandboxd's response, or its 101, and no header but the content type. */
   async handle(call: AgentCall, body: string | undefined): Promise<Response> {
     const { sessions, store, nowMs } = this.#deps
-    const { run, requestId, method, path, mayStart, headers, viewer } = call
+    const { run, requestId, method, path, mayStart, headers, waitMs, viewer } = call
     const record = store.read()
     if (record === undefined) throw noSuchSandbox()
     const owner = { identity: record.owner, name: '', scopes: [], address: '', requestId }
@@ -93,6 +96,7 @@ export class SandboxAgents {
           path,
           headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
           ...(body === undefined ? {} : { stream: body }),
+          ...(waitMs === undefined ? {} : { signal: AbortSignal.timeout(waitMs) }),
         },
       )
       const { webSocket } = response

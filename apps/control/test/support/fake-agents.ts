@@ -1,4 +1,12 @@
-import type { AgentState, AgentView, EndStatus, NumberedEvent, RunEvent, RunResult } from '@sandwire/agent'
+import type {
+  AgentState,
+  AgentView,
+  EndStatus,
+  NumberedEvent,
+  RunEvent,
+  RunResult,
+  WorkspaceChange,
+} from '@sandwire/agent'
 import { factsOf, type FakeServer, UPGRADED } from './fake-sandboxes.ts'
 
 const USAGE = {
@@ -183,6 +191,8 @@ export class FakeAgents {
   /** Arguments of clones, and their exit code. */
   readonly clones: string[][] = []
   cloneCode = 0
+  /** What the sandbox says of its workspace; undefined: there is no repository. */
+  change: { readonly remote: string; readonly branch?: string; readonly pack: FakeAgent['pack'] } | undefined
 
   readonly handle = async (
     request: Request,
@@ -192,6 +202,7 @@ export class FakeAgents {
     const [, kind, id = '', verb = ''] = url.pathname.split('/')
     if (kind === 'sessions') return this.#clone(request, id)
     if (kind !== 'agents') return undefined
+    if (id === 'change') return this.#change()
     const body = request.method === 'GET' ? {} : ((await request.json().catch(() => ({}))) as Body)
     if (request.method === 'PUT' && !this.runs.has(id)) {
       const agent = new FakeAgent(id, body)
@@ -212,6 +223,29 @@ export class FakeAgents {
       return isOver ? refuse(409, 'run_ended') : greet(request, url, server)
     }
     return this.#respond(agent, verb, request, url, body)
+  }
+
+  #change(): Response {
+    if (this.change === undefined) return refuse(409, 'conflict')
+    const { remote, branch = null, pack } = this.change
+    const file = { path: 'made.txt', action: 'create', added: 1, removed: 0 } as const
+    const change: WorkspaceChange = {
+      remote,
+      branch,
+      parent: pack?.commit ?? 'e'.repeat(40),
+      diff: {
+        bytes: 1,
+        sha256: '',
+        packBytes: pack?.bytes.length ?? null,
+        treeHash: pack?.tree ?? 'f'.repeat(40),
+        files: pack === undefined ? [] : [file],
+        ignored: [],
+        submodules: [],
+        withheld: [],
+        unreadable: [],
+      },
+    }
+    return new Response(new Blob([`${JSON.stringify(change)}\n`, pack?.bytes ?? '']))
   }
 
   /** A clone, which is a session that ends at once. */

@@ -1,8 +1,9 @@
-import { chmodSync, mkdirSync, readdirSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { type AgentStart, type AgentView, RUN_ID } from '@sandwire/agent'
+import { type AgentStart, type AgentView, RUN_ID, type WorkspaceChange } from '@sandwire/agent'
 import { SandwireError } from '@sandwire/protocol'
 import { AgentRun, type AgentRunDependencies } from './agent-run.ts'
+import { makeChange } from './base-tree/make-change.ts'
 import { recoverRun } from './recover-run.ts'
 import { NO_USAGE, RunRecord } from './run-record.ts'
 
@@ -30,8 +31,8 @@ export class AgentRegistry {
   readonly #runs = new Map<string, AgentRun>()
   readonly #records = new Map<string, RunRecord>()
   #isStopping = false
-
   #onShared: (record: RunRecord) => void = () => undefined
+
   constructor(deps: AgentRegistryDependencies) {
     this.#deps = deps
     const { stateFolder } = deps
@@ -42,12 +43,12 @@ export class AgentRegistry {
     for (const name of readdirSync(folder).filter((entry) => RUN_ID.test(entry))) this.#reopen(name)
   }
 
-  /** Runs that have not ended; they keep the sandbox awake. */
   /** Sets what is called with each new run that shares. */
   onShared(onShared: (record: RunRecord) => void): void {
     this.#onShared = onShared
   }
 
+  /** Runs that have not ended; they keep the sandbox awake. */
   get activeCount(): number {
     return [...this.#records.values()].filter(({ result }) => result === undefined).length
   }
@@ -90,8 +91,8 @@ export class AgentRegistry {
     const record = new RunRecord(path.join(this.#folder(), id), wallClock, meta)
     this.#records.set(id, record)
     this.#runs.set(id, new AgentRun(record, start, this.#deps))
-    return { view: this.view(id), isNew: true }
     if (start.shares === true) this.#onShared(record)
+    return { view: this.view(id), isNew: true }
   }
 
   /** Throws `agent_in_use` while an agent works, or rests for a run: the same conversation must not be open twice. */
@@ -134,6 +135,29 @@ export class AgentRegistry {
 
   list(): readonly AgentView[] {
     return [...this.#records.keys()].map((id) => this.view(id))
+  }
+
+  /** The workspace as a change of its repository, without files that contain a secret of a run, and the pack of its objects. */
+  async readChange(): Promise<{ readonly change: WorkspaceChange; readonly pack: Uint8Array<ArrayBuffer> }> {
+    const { tree, temporaryFolder } = this.#deps
+    const folder = mkdtempSync(path.join(temporaryFolder, 'change-'))
+    const packFile = path.join(folder, 'pack')
+    try {
+      const change = await makeChange(
+        { ...tree(folder), scratchParent: temporaryFolder },
+        {
+          patchFile: path.join(folder, 'patch'),
+          packFile,
+          secrets: [...this.#records.values()].flatMap(({ meta }) => meta.secrets),
+        },
+      )
+      return {
+        change,
+        pack: change.diff.packBytes === null ? new Uint8Array() : new Uint8Array(readFileSync(packFile)),
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
   }
 
   remove(id: string): void {

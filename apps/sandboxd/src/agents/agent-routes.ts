@@ -45,6 +45,7 @@ export const AGENT_PARAMETERS: Readonly<Record<string, readonly string[]>> = {
 /** Routes that control uses to run agents; `packages/agent/src/api.ts` describes them. */
 export const AGENT_ROUTES: Readonly<Record<string, Readonly<Record<string, AgentHandler>>>> = {
   '/agents': { GET: (_, agents) => respondJson({ agents: agents.list() }) },
+  '/agents/change': { GET: (_, agents) => readChange(agents) },
   '/agents/:id': {
     GET: ({ id }, agents) => respondJson(agents.view(id)),
     PUT: startAgent,
@@ -182,6 +183,13 @@ function readPack({ id }: AgentCall, agents: AgentRegistry): Response {
   const packBytes = result?.diff?.packBytes ?? null
   if (packBytes === null) throw new SandwireError('not_found', 'The run has no pack')
   return respondFile(packFile, packBytes, 'application/x-git-packed-objects')
+}
+
+async function readChange(agents: AgentRegistry): Promise<Response> {
+  const { change, pack } = await agents.readChange()
+  return new Response(new Blob([`${JSON.stringify(change)}\n`, pack]), {
+    headers: { 'content-type': 'application/octet-stream', 'cache-control': 'no-store' },
+  })
 }
 
 function respondFile(file: string, bytes: number, type: string): Response {

@@ -13,6 +13,7 @@ import { ConversationComposer } from './conversation-composer.tsx'
 import { ConversationFeed } from './conversation-feed.ts'
 import type { RestorePoints } from './conversation-frames.ts'
 import { ConversationHead, useIsShared } from './conversation-head.tsx'
+import { ConversationPublish } from './conversation-publish.tsx'
 import { formatComments, type LineComment } from './patch-files.ts'
 import { RestoreConfirm } from './restore-files.tsx'
 import { TodoList } from './todo-list.tsx'
@@ -118,18 +119,25 @@ export function ConversationView({
             placeholder={isComplete ? texts.empty : agentTexts.loading}
           />
         </>
-      ) : record === undefined || since.length === 0 ? (
-        <p className="run-diff dim">{describeUnsaved(points.problem)}</p>
       ) : (
-        <Suspense fallback={<p className="run-diff dim">{agentTexts.loading}</p>}>
-          <ConversationChanges
-            sandbox={record.sandbox}
-            since={since}
-            comments={comments}
-            change={setComments}
-            send={sendComments}
-          />
-        </Suspense>
+        <>
+          {record !== undefined && record.state !== 'new' && (
+            <ConversationPublish record={record} feed={feed} />
+          )}
+          {record === undefined || since.length === 0 ? (
+            <p className="run-diff dim">{describeUnsaved(points.problem)}</p>
+          ) : (
+            <Suspense fallback={<p className="run-diff dim">{agentTexts.loading}</p>}>
+              <ConversationChanges
+                sandbox={record.sandbox}
+                since={since}
+                comments={comments}
+                change={setComments}
+                send={sendComments}
+              />
+            </Suspense>
+          )}
+        </>
       )}
       {filesText !== undefined && <p className="note">{filesText}</p>}
       <ConversationComposer feed={feed} />

@@ -1,5 +1,5 @@
-import { type ReactElement, useState } from 'react'
-import { type Published, publishRun, type Run } from '../api/runs.ts'
+import { type ReactElement, type ReactNode, useState } from 'react'
+import type { Publication, Published } from '../api/publish.ts'
 import { Dialog, FormDialog } from '../shell/dialog.tsx'
 import { messageOf } from '../state/workbench.ts'
 import { agentTexts } from '../texts/agents.ts'
@@ -22,7 +22,7 @@ export function branchOf(task: string): string {
 }
 
 function Result({
-  published: { commit, branch, pullRequest },
+  published,
   onClose,
 }: {
   readonly published: Published
@@ -31,14 +31,7 @@ function Result({
   return (
     <Dialog title={texts.done} onClose={onClose}>
       <div className="dialog-text" role="status">
-        <p>{texts.pushed(commit.slice(0, 10), branch)}</p>
-        {pullRequest !== null && (
-          <p>
-            <OutsideLink href={pullRequest.url} text={texts.linkText}>
-              {texts.pullRequestNumber(pullRequest.number)}
-            </OutsideLink>
-          </p>
-        )}
+        <PublishedNote published={published} />
       </div>
       <div className="dialog-actions">
         <button type="button" className="primary" onClick={onClose}>
@@ -49,24 +42,56 @@ function Result({
   )
 }
 
-/** Pushes the changes of an ended run to a new branch, and opens a pull request. */
-export function PublishDialog({
-  run,
-  onClose,
+/** Where the changes were published last. */
+export function PublishedNote({
+  published: { commit, branch, pullRequest },
 }: {
-  readonly run: Run
-  readonly onClose: () => void
+  readonly published: Published
 }): ReactElement {
-  const mayOpen = run.publishable?.pullRequest === true
-  const [firstLine = ''] = run.task.trim().split('\n')
+  return (
+    <p className="published">
+      {texts.pushed(commit.slice(0, 10), branch)}{' '}
+      {pullRequest !== null && (
+        <OutsideLink href={pullRequest.url} text={texts.linkText}>
+          {texts.pullRequestNumber(pullRequest.number)}
+        </OutsideLink>
+      )}
+    </p>
+  )
+}
+
+/** Pushes changes to a new branch, and opens a pull request. */
+export function PublishDialog({
+  repo,
+  canOpenPullRequest,
+  task,
+  summary,
+  publish: send,
+  onPublished,
+  onClose,
+  children,
+}: {
+  readonly repo: string
+  readonly canOpenPullRequest: boolean
+  /** What the agent was asked to do. */
+  readonly task: string
+  /** The description that is suggested. */
+  readonly summary: string
+  readonly publish: (publication: Publication) => Promise<Published>
+  readonly onPublished: (published: Published) => void
+  readonly onClose: () => void
+  /** Shown below the name of the repository. */
+  readonly children?: ReactNode
+}): ReactElement {
+  const [firstLine = ''] = task.trim().split('\n')
   const [form, setForm] = useState({
     branch: branchOf(firstLine),
     title: firstLine
       .replace(/[\p{C}\s]+/gu, ' ')
       .slice(0, MAX_TITLE_CHARS)
       .trim(),
-    body: run.result?.summary ?? '',
-    pullRequest: mayOpen,
+    body: summary,
+    pullRequest: canOpenPullRequest,
   })
   const [problem, setProblem] = useState('')
   const [isBusy, setBusy] = useState(false)
@@ -75,7 +100,9 @@ export function PublishDialog({
   const publish = async (): Promise<void> => {
     setBusy(true)
     try {
-      setPublished(await publishRun(run.id, form))
+      const done = await send(form)
+      setPublished(done)
+      onPublished(done)
     } catch (caught) {
       setProblem(messageOf(caught))
       setBusy(false)
@@ -92,7 +119,8 @@ export function PublishDialog({
       onChange={() => setProblem('')}
       onClose={onClose}
     >
-      <p className="dim">{texts.repository(run.repo ?? '')}</p>
+      <p className="dim">{texts.repository(repo)}</p>
+      {children}
       <label className="field">
         <span>{texts.branch}</span>
         <input
@@ -112,7 +140,7 @@ export function PublishDialog({
         <span>{texts.body}</span>
         <textarea rows={5} value={form.body} onChange={(event) => change({ body: event.target.value })} />
       </label>
-      {mayOpen && (
+      {canOpenPullRequest && (
         <label className="choice">
           <input
             type="checkbox"

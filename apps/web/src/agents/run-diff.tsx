@@ -1,11 +1,12 @@
 import { type ReactElement, useEffect, useState } from 'react'
-import { readRunDiff, type Run, sendMessage } from '../api/runs.ts'
+import type { Published } from '../api/publish.ts'
+import { publishRun, readRunDiff, type Run, sendMessage } from '../api/runs.ts'
 import { useParts } from '../state/context.ts'
 import { formatFailure } from '../state/workbench.ts'
 import { agentTexts } from '../texts/agents.ts'
 import { formatComments, type LineComment, type PatchFile, splitPatch } from './patch-files.ts'
 import { PatchLines } from './patch-lines.tsx'
-import { PublishDialog } from './publish-dialog.tsx'
+import { PublishDialog, PublishedNote } from './publish-dialog.tsx'
 
 const { diff: texts } = agentTexts
 
@@ -58,19 +59,35 @@ function FileDiff({
   )
 }
 
-/** Offers to publish the changes, or says why they cannot be. */
+/** Offers to publish the changes, or says why they cannot be; and where they were published last. */
 function PublishOffer({ run }: { readonly run: Run }): ReactElement | null {
   const [isOpen, setOpen] = useState(false)
-  const { publishable } = run
-  if (publishable === null) return null
-  if (publishable.problem !== null) return <p className="dim">{publishable.problem}</p>
+  const [done, setDone] = useState<Published>()
+  const { publishable, result } = run
+  const published = done ?? run.published
   return (
-    <p>
-      <button type="button" onClick={() => setOpen(true)}>
-        {agentTexts.publish.open}
-      </button>
-      {isOpen && <PublishDialog run={run} onClose={() => setOpen(false)} />}
-    </p>
+    <>
+      {published !== null && <PublishedNote published={published} />}
+      {publishable !== null && publishable.problem !== null && <p className="dim">{publishable.problem}</p>}
+      {publishable !== null && publishable.problem === null && (
+        <p>
+          <button type="button" onClick={() => setOpen(true)}>
+            {agentTexts.publish.open}
+          </button>
+        </p>
+      )}
+      {isOpen && (
+        <PublishDialog
+          repo={run.repo ?? ''}
+          canOpenPullRequest={publishable?.pullRequest === true}
+          task={run.task}
+          summary={result?.summary ?? ''}
+          publish={(publication) => publishRun(run.id, publication)}
+          onPublished={setDone}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </>
   )
 }
 

@@ -1,5 +1,7 @@
 import { listHeldGrants } from './grants.ts'
-import { request, requestJson } from './request.ts'
+import type { Publication, PublishableChange, Published } from './publish.ts'
+import { ApiError, request, requestJson } from './request.ts'
+import { startSandbox } from './sandboxes.ts'
 
 /** What the agent of a conversation is doing. `idle`: it takes a message. */
 export type Activity = 'new' | 'idle' | 'starting' | 'working' | 'awaiting' | 'restoring'
@@ -21,6 +23,7 @@ export interface Conversation {
   readonly createdMs: number
   readonly usedMs: number
   readonly usage: { readonly costUsd: number }
+  readonly published: Published | null
 }
 
 export interface NewConversation {
@@ -79,6 +82,29 @@ export async function sendFirstMessage(conversation: string, id: string, text: s
 /** Begins to restore the files to those of the time at which a message was sent, or to undo the last restore. */
 export async function restoreConversation(conversation: string, target: RestoreTarget): Promise<void> {
   await request(urlOf(conversation, '/restore'), { method: 'POST', json: target })
+}
+
+/** Starts the sandbox if it is stopped. */
+export async function readChange({
+  id,
+  sandbox,
+}: Pick<Conversation, 'id' | 'sandbox'>): Promise<PublishableChange> {
+  const read = (): Promise<PublishableChange> => requestJson<PublishableChange>(urlOf(id, '/publish'))
+  try {
+    return await read()
+  } catch (caught) {
+    if (!(caught instanceof ApiError && caught.code === 'sandbox_stopped')) throw caught
+    await startSandbox(sandbox)
+    return read()
+  }
+}
+
+/** `repo` confirms the repository. Repeating it finds its branch and pull request. */
+export function publishConversation(
+  conversation: string,
+  publication: Publication & { readonly repo: string },
+): Promise<Published> {
+  return requestJson<Published>(urlOf(conversation, '/publish'), { method: 'POST', json: publication })
 }
 
 export async function deleteConversation(conversation: string): Promise<void> {

@@ -1,5 +1,6 @@
 import type { InputRequest, NumberedEvent, Partial as PartialMessage } from '@sandwire/agent'
 import type { RestoreTarget } from './conversations.ts'
+import type { Publication, Published } from './publish.ts'
 import { request, requestJson } from './request.ts'
 
 export type RunState = 'queued' | 'preparing' | 'running' | 'awaiting' | 'stopping' | 'collecting' | 'ended'
@@ -42,20 +43,7 @@ export interface Run {
     /** A pull request can be opened too. */
     readonly pullRequest: boolean
   } | null
-}
-
-export interface Publication {
-  /** A new branch. */
-  readonly branch: string
-  readonly title: string
-  readonly body: string
-  readonly pullRequest: boolean
-}
-
-export interface Published {
-  readonly commit: string
-  readonly branch: string
-  readonly pullRequest: { readonly number: number; readonly url: string } | null
+  readonly published: Published | null
 }
 
 export interface NewRun {

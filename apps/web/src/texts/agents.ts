@@ -246,6 +246,11 @@ export const agentTexts = {
   publish: {
     open: 'Publish…',
     title: 'Publish the changes',
+    reading: 'Reading the changes…',
+    withheld: (count: number) =>
+      count === 1
+        ? '1 file has a token of the agent and is left out'
+        : `${count} files have a token of the agent and are left out`,
     repository: (url: string) => `The server makes a commit and pushes it to ${url}`,
     branch: 'New branch',
     commitTitle: 'Title',

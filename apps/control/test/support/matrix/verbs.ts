@@ -354,6 +354,15 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     'conflict',
     ofConversation('/api/conversations/:conversation/restore', { undo: true }),
   ),
+  // It has not begun.
+  'GET /api/conversations/:conversation/publish': expectingError(
+    'conflict',
+    ofConversation('/api/conversations/:conversation/publish'),
+  ),
+  'POST /api/conversations/:conversation/publish': expectingError(
+    'conflict',
+    ofConversation('/api/conversations/:conversation/publish', { branch: 'b', title: 'x' }),
+  ),
   'DELETE /api/conversations/:conversation': [
     { ...ofConversation('/api/conversations/:conversation'), changes: 'target' },
   ],

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import {
   chmodSync,
   closeSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -14,12 +15,13 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { DiffFacts } from '@sandwire/agent'
+import type { DiffFacts, WorkspaceChange } from '@sandwire/agent'
 import { SAME_USER } from '../../processes/run-as.ts'
 import { INHERIT_OOM_SCORE } from '../../processes/tree/oom-score.ts'
 import { ProcessScanner } from '../../processes/tree/process-scanner.ts'
 import { createRunTool } from '../../workspace/tool.ts'
 import { baseFolder, type BaseRecord, recordBase, type TreeContext } from './base-tree.ts'
+import { makeChange } from './make-change.ts'
 import { makeDiff } from './make-diff.ts'
 
 /** A workspace in a temporary folder, whose base is recorded and compared with the real git. */
@@ -71,6 +73,16 @@ export class TreeFixture implements Disposable {
 
   async makeDiff(base: BaseRecord, secrets: readonly string[] = []): Promise<DiffFacts> {
     return makeDiff(this.context, base, { patchFile: this.patchFile, packFile: this.packFile, secrets })
+  }
+
+  async makeChange(secrets: readonly string[] = []): Promise<WorkspaceChange> {
+    return makeChange(this.context, { patchFile: this.patchFile, packFile: this.packFile, secrets })
+  }
+
+  /** Git in another repository, with the pack of the change on stdin. */
+  gitIn(repository: string, ...args: readonly string[]): string {
+    const stdin = existsSync(this.packFile) ? readFileSync(this.packFile) : undefined
+    return run(['git', ...args], repository, { HOME: this.home }, stdin)
   }
 
   /** The tree that the patch makes of the base, by `git apply` in another repository. */
@@ -147,10 +159,16 @@ function blobHash(content: Buffer): string {
 }
 
 /** Output as text with one character per byte. */
-function run(argv: readonly string[], cwd: string, env: Readonly<Record<string, string>>): string {
+function run(
+  argv: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+  stdin?: Buffer,
+): string {
   const { stdout, stderr, success } = Bun.spawnSync([...argv], {
     cwd,
     env: { PATH: process.env['PATH'] ?? '', ...env },
+    ...(stdin === undefined ? {} : { stdin }),
   })
   if (!success) throw new Error(`${argv.join(' ')}: ${stderr.toString()}`)
   return stdout.toString('latin1')

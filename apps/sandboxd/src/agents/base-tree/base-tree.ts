@@ -178,35 +178,37 @@ function setIndexTime(file: string, mtimeMs: number): void {
   utimesSync(file, seconds, seconds)
 }
 
+/** Output of git on the repository at the root of the workspace; undefined when it fails, for example without one. */
+export async function askRepository(
+  { runTool, workspace }: TreeContext,
+  args: readonly string[],
+): Promise<Buffer | undefined> {
+  const settings = ['-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', '-c', 'safe.directory=*']
+  const env = { GIT_DIR: '.git', GIT_WORK_TREE: '.', GIT_OPTIONAL_LOCKS: '0', GIT_ALLOW_PROTOCOL: 'none' }
+  const { stdout, code } = await runProgram(runTool, workspace, {
+    argv: ['git', ...settings, ...args],
+    env,
+    allowed: [0, 1, 128],
+  })
+  return code === 0 ? stdout : undefined
+}
+
+/** The commit or tree of a name in the repository of the workspace; null when there is none. */
+export async function hashOf(context: TreeContext, name: string): Promise<string | null> {
+  const output = await askRepository(context, ['rev-parse', '--verify', '--quiet', name])
+  const text = output?.toString().trim() ?? ''
+  return /^[0-9a-f]{40,64}$/.test(text) ? text : null
+}
+
 /** The repository at the root of the workspace, as it is before the run; empty without one. */
-async function readRepository({ runTool, workspace }: TreeContext): Promise<{
+export async function readRepository(context: TreeContext): Promise<{
   readonly tracked: readonly string[]
   readonly submodules: readonly Submodule[]
   readonly commit: string | null
   readonly tree: string | null
 }> {
-  const run = async (args: readonly string[]): Promise<Buffer | undefined> => {
-    const settings = [
-      '-c',
-      'core.fsmonitor=false',
-      '-c',
-      'core.hooksPath=/dev/null',
-      '-c',
-      'safe.directory=*',
-    ]
-    const env = { GIT_DIR: '.git', GIT_WORK_TREE: '.', GIT_OPTIONAL_LOCKS: '0', GIT_ALLOW_PROTOCOL: 'none' }
-    const { stdout, code } = await runProgram(runTool, workspace, {
-      argv: ['git', ...settings, ...args],
-      env,
-      allowed: [0, 1, 128],
-    })
-    return code === 0 ? stdout : undefined
-  }
-  const entries = splitNames((await run(['ls-files', '-z', '--stage'])) ?? Buffer.alloc(0))
-  const hashOf = async (name: string): Promise<string | null> => {
-    const text = (await run(['rev-parse', '--verify', '--quiet', name]))?.toString().trim() ?? ''
-    return /^[0-9a-f]{40,64}$/.test(text) ? text : null
-  }
+  const listed = await askRepository(context, ['ls-files', '-z', '--stage'])
+  const entries = splitNames(listed ?? Buffer.alloc(0))
   const parsed = entries.flatMap((entry) => {
     const match = /^(\d{6}) ([0-9a-f]+) \d\t([^]+)$/.exec(entry)
     return match?.[3] === undefined ? [] : [{ mode: match[1], hash: match[2] ?? '', path: match[3] }]
@@ -216,8 +218,8 @@ async function readRepository({ runTool, workspace }: TreeContext): Promise<{
     submodules: parsed
       .filter(({ mode, hash }) => mode === '160000' && hash.length === 40)
       .map((entry) => ({ path: entry.path, commit: entry.hash })),
-    commit: await hashOf('HEAD'),
-    tree: await hashOf('HEAD^{tree}'),
+    commit: await hashOf(context, 'HEAD'),
+    tree: await hashOf(context, 'HEAD^{tree}'),
   }
 }
 

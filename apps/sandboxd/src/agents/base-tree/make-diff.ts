@@ -34,20 +34,19 @@ interface Snapshot {
   readonly withheld: readonly string[]
 }
 
+export interface DiffFiles {
+  readonly patchFile: string
+  readonly packFile: string
+  readonly secrets: readonly string[]
+}
+
 /** Compares the workspace with the base, and writes the patch to a file. Called when no process of the run is left. */
-export async function makeDiff(
-  context: TreeContext,
-  base: BaseRecord,
-  {
-    patchFile,
-    packFile,
-    secrets,
-  }: { readonly patchFile: string; readonly packFile: string; readonly secrets: readonly string[] },
-): Promise<DiffFacts> {
+export async function makeDiff(context: TreeContext, base: BaseRecord, files: DiffFiles): Promise<DiffFacts> {
   using scratch = openScratch(context)
   const { runTool, workspace, folder, asUser } = context
   const index = path.join(scratch.path, 'index')
-  asUser(() => copyIndex(path.join(baseFolder(folder), 'index'), index))
+  const baseIndex = path.join(baseFolder(folder), 'index')
+  asUser(() => copyIndex(baseIndex, index))
   const plan: PrivateGit = {
     runTool,
     workspace,
@@ -56,26 +55,31 @@ export async function makeDiff(
     objects: path.join(scratch.path, 'objects'),
     alternates: path.join(baseFolder(folder), 'objects'),
   }
-  const snapshot = await takeSnapshot({ context, plan, base, scratch: scratch.path, secrets })
+  return await compareWorkspace({ context, plan, base, baseIndex, scratch: scratch.path, ...files })
+}
+
+export interface Comparison extends DiffFiles {
+  readonly context: TreeContext
+  /** Its index begins as that of the base. */
+  readonly plan: PrivateGit
+  readonly base: Pick<BaseRecord, 'treeHash' | 'isCommit' | 'submodules'>
+  readonly baseIndex: string
+  readonly scratch: string
+}
+
+/** Compares the workspace with a tree; writes the patch, and for a commit the pack. */
+export async function compareWorkspace(comparison: Comparison): Promise<DiffFacts> {
+  const { context, plan, base, scratch, patchFile, packFile, secrets } = comparison
+  const snapshot = await takeSnapshot(comparison)
   const range = [base.treeHash, snapshot.treeHash]
   const files = parseChanges(
     await git(plan, [...DIFF, '-M', '-z', '--raw', ...range]),
     await git(plan, [...DIFF, '-M', '-z', '--numstat', ...range]),
   )
-  const made = await makePatch(plan, context, {
-    scratch: scratch.path,
-    from: base.treeHash,
-    to: snapshot.treeHash,
-  })
+  const between = { scratch, from: base.treeHash, to: snapshot.treeHash }
+  const made = await makePatch(plan, context, between)
   const patch = await copyPatch(context, { made, patchFile, secrets })
-  const packBytes = base.isCommit
-    ? await makePack(plan, context, {
-        scratch: scratch.path,
-        packFile,
-        from: base.treeHash,
-        to: snapshot.treeHash,
-      })
-    : null
+  const packBytes = base.isCommit ? await makePack(plan, context, { ...between, packFile }) : null
   return {
     ...patch,
     packBytes,
@@ -88,16 +92,15 @@ export async function makeDiff(
   }
 }
 
-interface SnapshotPlan {
-  readonly context: TreeContext
-  readonly plan: PrivateGit
-  readonly base: BaseRecord
-  readonly scratch: string
-  readonly secrets: readonly string[]
-}
-
 /** Brings the index from the base to what the workspace has now. */
-async function takeSnapshot({ context, plan, base, scratch, secrets }: SnapshotPlan): Promise<Snapshot> {
+async function takeSnapshot({
+  context,
+  plan,
+  base,
+  baseIndex,
+  scratch,
+  secrets,
+}: Comparison): Promise<Snapshot> {
   const { runTool, workspace } = context
   const listed = await listFiles(runTool, workspace)
   const before = new Set(splitNames(await git(plan, ['ls-files', '-z'])))
@@ -122,7 +125,7 @@ async function takeSnapshot({ context, plan, base, scratch, secrets }: SnapshotP
   })
   return {
     treeHash: (await git(plan, ['write-tree'])).toString().trim(),
-    ignored: await hiddenByNewRules({ context, plan, ignored, before, scratch }),
+    ignored: await hiddenByNewRules({ context, plan, baseIndex, ignored, before, scratch }),
     submodules: submodules.changed,
     unreadable: [
       ...listed.unreadable,
@@ -135,7 +138,7 @@ async function takeSnapshot({ context, plan, base, scratch, secrets }: SnapshotP
 
 async function changedSubmodules(
   context: TreeContext,
-  { submodules }: BaseRecord,
+  { submodules }: Pick<BaseRecord, 'submodules'>,
 ): Promise<{ readonly changed: readonly string[]; readonly removed: readonly string[] }> {
   const states = await Promise.all(
     submodules.map(async (submodule) => ({
@@ -188,16 +191,16 @@ async function withholdSecrets(parts: {
 async function hiddenByNewRules(parts: {
   readonly context: TreeContext
   readonly plan: PrivateGit
+  readonly baseIndex: string
   readonly ignored: ReadonlySet<string>
   readonly before: ReadonlySet<string>
   readonly scratch: string
 }): Promise<readonly string[]> {
-  const { context, plan, ignored, before, scratch } = parts
+  const { context, plan, baseIndex: index, ignored, before, scratch } = parts
   if (ignored.size === 0) return []
   const folder = path.join(scratch, 'rules')
   context.asUser(() => mkdirSync(folder))
   const rules = [...before].filter((file) => file === '.gitignore' || file.endsWith('/.gitignore'))
-  const index = path.join(baseFolder(context.folder), 'index')
   const args = ['checkout-index', '-z', '-q', '-f', `--prefix=${folder}/`, '--stdin'] as const
   await git({ ...plan, index }, args, { stdin: joinNames(rules) })
   const old = await findIgnored(plan, [...ignored], folder)
