@@ -565,6 +565,18 @@ describe('the exit', () => {
     expect(fixture.status?.kind).toBe('exited')
   })
 
+  test('[X7] [X13] is not lost when the server has stopped before it was consumed', () => {
+    const fixture = ClientFixture.attached()
+    fixture.receiveData('abc')
+    fixture.receiveMessage({ ...exit, outputEnd: 3 })
+    fixture.receiveMessage({ type: 'error', code: 'shutting_down', message: 'Stopping', fatal: true })
+    fixture.wait(1_000_000)
+    expect(fixture.connects).toHaveLength(1)
+    expect(fixture.status?.kind).toBe('attached')
+    fixture.consume(3)
+    expect(fixture.status?.kind).toBe('exited')
+  })
+
   test.each([2, 4])('[X2] at %d when 3 bytes were received is a desync', (outputEnd) => {
     const fixture = ClientFixture.attached()
     fixture.receiveData('abc')
