@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { eventually, PtyClient } from '@sandwire/testing'
@@ -7,10 +7,7 @@ import { openSessionTokens, type SessionTokens } from '../../apps/control/src/au
 import { type RunningHost, startHost } from './support/control.ts'
 import { CLAUDE_PROFILE, openSpritesServer, type SpritesServer } from './support/sprites-server.ts'
 
-setDefaultTimeout(60_000)
-
 const problem = findFakeSpritesProblem()
-const WAIT = { timeoutMs: 30_000 }
 const FAKE_CLAUDE = resolve(import.meta.dir, '../../apps/control/test/support/fake-claude.ts')
 const KEY = new Uint8Array(32).fill(7)
 const NOT_FOUND = { code: 4001, reason: 'session_not_found' }
@@ -50,11 +47,9 @@ describe.skipIf(problem !== undefined)(
       new PtyClient(host, `${path}?${new URLSearchParams(query)}`)
     const openClaude = (query: Readonly<Record<string, string>> = {}) => open('/ws/claude-stream', query)
     const nameOf = async (client: PtyClient): Promise<string> =>
-      String(
-        (await eventually(() => client.messages[0], { what: 'the first message', ...WAIT }))['session_id'],
-      )
+      String((await eventually(() => client.messages[0], { what: 'the first message' }))['session_id'])
     const says = (client: PtyClient, text: string) =>
-      eventually(() => JSON.stringify(client.messages).includes(`"text":"${text}"`), { what: text, ...WAIT })
+      eventually(() => JSON.stringify(client.messages).includes(`"text":"${text}"`), { what: text })
     const say = async (client: PtyClient, text: string): Promise<void> => {
       client.send({ type: 'user', message: `say ${text}` })
       await says(client, text)
@@ -141,7 +136,6 @@ describe.skipIf(problem !== undefined)(
       viewer.send({ type: 'user', message: 'say intrusion' })
       await eventually(() => viewer.messages.some(({ subtype }) => subtype === 'error'), {
         what: 'the refusal',
-        ...WAIT,
       })
       await say(client, 'shown')
       await says(viewer, 'shown')
@@ -172,7 +166,6 @@ describe.skipIf(problem !== undefined)(
       client.send({ type: 'user', message: 'args' })
       await eventually(() => client.messages.some(({ type }) => type === 'result'), {
         what: 'the end',
-        ...WAIT,
       })
       const shown = JSON.stringify(client.messages)
       expect(shown).toContain('--permission-prompt-tool=stdio')

@@ -36,7 +36,7 @@ describe.skipIf(problem !== undefined)(
       await first.waitFor('>')
       await first.read('mkdir -p src; echo one > src/notes.md; echo rc > ~/.rc')
       const status = page.getByRole('contentinfo').getByRole('button', { name: /^Saved / })
-      await status.waitFor({ timeout: 40_000 })
+      await status.waitFor()
 
       // By keyboard alone: the panel, the form, the menu.
       await status.focus()
@@ -98,7 +98,7 @@ describe.skipIf(problem !== undefined)(
       await page.getByRole('dialog', { name: 'Restore first?' }).waitFor()
       violations.push(...(await findViolations(page)))
       await page.getByRole('button', { name: 'Restore', exact: true }).click()
-      await page.getByText('Restored first').waitFor({ timeout: 40_000 })
+      await page.getByText('Restored first').waitFor()
       const read = async (): Promise<unknown> =>
         (
           await fixture.host.fetch('/api/sandboxes/dev/exec', {
@@ -109,13 +109,13 @@ describe.skipIf(problem !== undefined)(
         ).json()
       expect(await read()).toMatchObject({ output: 'one\n' })
       await page.getByRole('button', { name: 'Undo' }).click()
-      await page.getByText('Restore undone').waitFor({ timeout: 40_000 })
+      await page.getByText('Restore undone').waitFor()
       expect(await read()).toMatchObject({ output: 'extra\ntwo\n' })
 
       await act('first', 'Fork to a new sandbox')
       await page.getByRole('textbox', { name: 'Name of the new sandbox' }).fill('forked')
       await page.keyboard.press('Enter')
-      await panel.getByRole('heading', { name: 'Versions of forked' }).waitFor({ timeout: 40_000 })
+      await panel.getByRole('heading', { name: 'Versions of forked' }).waitFor()
       expect(violations).toEqual([])
     }, 180_000)
 
@@ -129,7 +129,7 @@ describe.skipIf(problem !== undefined)(
       await page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name: 'Versions' }).tap()
       const panel = page.getByRole('complementary', { name: 'Versions' })
       const actions = panel.getByRole('button', { name: /^Actions for / }).first()
-      await actions.waitFor({ timeout: 40_000 })
+      await actions.waitFor()
       await shoot(page, 'phone-versions')
       await actions.tap()
       await shoot(page, 'phone-menu')

@@ -396,9 +396,8 @@ describe.skipIf(problem !== undefined)(
         return typeof subtype === 'string' ? `${String(type)}/${subtype}` : String(type)
       })
     const shows = (client: FakeClient, text: string) =>
-      eventually(() => shown(client).includes(text), { what: text, timeoutMs: 20_000 })
-    const ends = (client: FakeClient) =>
-      eventually(() => client.closed, { what: 'the end', timeoutMs: 20_000 })
+      eventually(() => shown(client).includes(text), { what: text })
+    const ends = (client: FakeClient) => eventually(() => client.closed, { what: 'the end' })
     /** Number of turns that a client was told of. */
     const turns = (client: FakeClient): number =>
       shown(client).filter((text) => text === 'result/success').length
@@ -460,7 +459,7 @@ describe.skipIf(problem !== undefined)(
       await leave(client, session)
       makeFile('go-1')
       const again = await open(request({ session }))
-      await eventually(() => turns(again) === 1, { what: 'the end of the turn', timeoutMs: 20_000 })
+      await eventually(() => turns(again) === 1, { what: 'the end of the turn' })
       expect(again.messages[0]).toMatchObject({ subtype: 'connected', resumed: true, session_id: 'token' })
       expect(shown(again)).toEqual(['system/connected', 'system/init', 'two', 'result/success'])
       say(again, 'say three')
@@ -497,14 +496,14 @@ describe.skipIf(problem !== undefined)(
       makeFile('go-2')
       // The last line is written when the file has been; a second client sees it.
       const watcher = await open(request({ session }))
-      await eventually(() => turns(watcher) > 0, { what: 'the end of the turn', timeoutMs: 20_000 })
+      await eventually(() => turns(watcher) > 0, { what: 'the end of the turn' })
       watcher.disconnect()
       made.execs.setState(
         session,
         ClaudeSession.begin({}).replace('"mark":null', '"mark":{"id":"gone","count":1}'),
       )
       const again = await open(request({ session }), made.reopen())
-      await eventually(() => turns(again) > 0, { what: 'the replay', timeoutMs: 20_000 })
+      await eventually(() => turns(again) > 0, { what: 'the replay' })
       expect(shown(again).slice(0, 2)).toEqual(['system/connected', 'system/error'])
       expect(shown(again)).not.toContain('raw')
       expect(again.closed).toBeUndefined()
@@ -580,7 +579,7 @@ describe.skipIf(problem !== undefined)(
       say(client, 'line 3000000')
       await shows(client, 'x'.repeat(3_000_000))
       say(client, 'line 5000000')
-      await eventually(() => turns(client) === 2, { what: 'the second turn', timeoutMs: 20_000 })
+      await eventually(() => turns(client) === 2, { what: 'the second turn' })
       expect(shown(client).slice(-3)).toEqual(['system/init', 'system/error', 'result/success'])
       client.disconnect()
     })
