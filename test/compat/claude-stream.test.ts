@@ -246,7 +246,7 @@ describe.skipIf(claude.problem !== undefined).each([...MODES])('/ws/claude-strea
   test('says at once that nobody has signed in', async () => {
     await sprites?.sprites.write('/home/sprite/.auth/claude.env', 'DISABLE_AUTOUPDATER=1\n')
     await using client = new PtyClient(host, '/ws/claude-stream')
-    expect(await eventually(() => client.close, { what: 'the end', ...WAIT })).toEqual({
+    expect(await eventually(() => client.close, { what: 'the end' })).toEqual({
       code: 4006,
       reason: 'agent_not_configured',
     })

@@ -123,6 +123,23 @@ describe.skipIf(problem !== undefined)(
     )
 
     test(
+      'starts Claude Code, or says why it cannot',
+      async () => {
+        const client = new PtyClient(server(), '/ws/claude-stream')
+        await eventually(() => client.messages.some(({ subtype }) => subtype === 'connected'), {
+          what: 'it',
+        })
+        // The program answers a change of a setting, unless it is not installed or nobody signed in.
+        client.send({ type: 'control', subtype: 'set_permission_mode', mode: 'plan' })
+        const isAnswered = (): boolean => client.messages.some(({ type }) => type === 'control_response')
+        await eventually(() => isAnswered() || client.close !== undefined, { what: 'an answer' })
+        if (!isAnswered()) expect(client.close).toEqual({ code: 4006, reason: 'agent_not_configured' })
+        await client.disconnect()
+      },
+      DEPLOY_MS,
+    )
+
+    test(
       'reports that it is ready, without the token',
       async () => {
         const ready = await server().fetch('/readyz')

@@ -13,7 +13,7 @@ export const sessionSettingsSchema = z.strictObject({
   lifetimeSeconds: timeout,
   /** Longest time without input and output while a client is attached; 0: no limit. */
   idleSeconds: timeout,
-  /** How long a terminal of `/ws/pty` is kept for a client that lost its connection. */
+  /** How long a terminal of `/ws/pty`, in sprites also a session of `/ws/claude-stream`, is kept for a client that lost its connection. */
   ptyReattachSeconds: integer(0, limits.MAX_KEEP_SECONDS).default(limits.KEEP_SECONDS),
   /** Interval of pings to clients of `/ws/pty`. One that answers none of four is disconnected. */
   ptyHeartbeatSeconds: integer(5, 3600).default(DEFAULT_PTY_HEARTBEAT_SECONDS),

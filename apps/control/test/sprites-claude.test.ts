@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { DEFAULT_SANDBOX_LIMITS } from '@sandwire/internal-api'
 import { eventually, rejectionOf } from '@sandwire/testing'
 import { findFakeSpritesProblem } from '@sandwire/testing/fake-sprites'
@@ -14,8 +14,6 @@ import {
   SANDBOX,
   type SpritesUnderTest,
 } from './support/fake-sprites-provider.ts'
-
-setDefaultTimeout(30_000)
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 type Message = Readonly<Record<string, unknown>>
@@ -582,6 +580,32 @@ describe.skipIf(problem !== undefined)(
       await eventually(() => turns(client) === 2, { what: 'the second turn' })
       expect(shown(client).slice(-3)).toEqual(['system/init', 'system/error', 'result/success'])
       client.disconnect()
+    })
+
+    test('give each line to exactly one of the clients that come one after the other through broken connections', async () => {
+      const { client, session } = await begin()
+      say(client, 'count 2000')
+      const clients = [client]
+      let { provider } = made
+      const all = (): string[] => clients.flatMap(shown)
+      for (let last = client; !all().includes('number 1999');) {
+        const seen = last.messages.length
+        await eventually(() => last.messages.length > seen + 20 || all().includes('number 1999'), {
+          what: 'more lines',
+          intervalMs: 1,
+        })
+        made.api.sprite('dev').disconnectAll()
+        await ends(last)
+        // Every other time a new instance of the object continues.
+        if (clients.length % 2 === 0) provider = made.reopen()
+        last = await open(request({ session }), provider)
+        clients.push(last)
+      }
+      expect(clients.length).toBeGreaterThan(3)
+      const numbers = Array.from({ length: 2000 }, (_, number) => `number ${number}`)
+      expect(all().filter((text) => text.startsWith('number'))).toEqual(numbers)
+      expect(JSON.stringify(clients.map(({ messages }) => messages))).not.toContain('may be missing')
+      clients.at(-1)?.disconnect()
     })
 
     test('survive a sprite that freezes', async () => {

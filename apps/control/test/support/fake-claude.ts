@@ -1,5 +1,5 @@
 // Speaks the part of Claude Code's stream-json that /ws/claude-stream depends on. A message is a command: "say TEXT", "args", "ask TOOL",
-// "unauthorized", "exit CODE", "raw TEXT", "line BYTES", "fill BYTES", "pieces", or "when FILE COMMAND", which waits for a file of the workspace.
+// "unauthorized", "exit CODE", "raw TEXT", "line BYTES", "fill BYTES", "count LINES", "pieces", or "when FILE COMMAND", which waits for a file of the workspace.
 
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -54,6 +54,13 @@ async function perform(command: string): Promise<void> {
       return assistant('x'.repeat(Number(text)))
     case 'fill':
       for (let left = Number(text); left > 0; left -= 10_000) assistant('x'.repeat(10_000))
+      return
+    case 'count':
+      for (let number = 0; number < Number(text); number += 1) {
+        emit({ type: 'stream_event', event: { number }, uuid: crypto.randomUUID() })
+        assistant(`number ${number}`)
+        if (number % 5 === 0) await Bun.sleep(1)
+      }
       return
     case 'pieces':
       for (const piece of ['a', 'b']) emit({ type: 'stream_event', event: { piece }, uuid: piece })
