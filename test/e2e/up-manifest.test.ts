@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { eventually } from '@sandwire/testing'
 import { databaseOf } from '../../apps/host/src/control/object-databases.ts'
 import { type RunningHost, startHost } from './support/control.ts'
 
@@ -114,6 +115,27 @@ test('a killed server does not start without the database of a sandbox with file
     await using host = await startHost({ data })
     expect((await host.fetch('/api/sandboxes/dev', { method: 'DELETE' })).status).toBe(204)
     expect(readdirSync(join(data, 'sandboxes'))).toEqual([])
+  } finally {
+    rmSync(data, { recursive: true, force: true })
+  }
+})
+
+test('a database that is damaged in the middle is named when it is read', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'sandwire-manifest-'))
+  try {
+    {
+      await using host = await startHost({ data })
+      for (const name of ['whole', 'damaged']) await create(host, name)
+    }
+    const account = listFiles(data, '.sqlite').filter((file) => file.includes('/account/'))
+    const file = account.find((each) => readFileSync(each).includes('damaged')) ?? ''
+    const bytes = readFileSync(file)
+    writeFileSync(file, bytes.fill(0xff, 4_096))
+    await using host = await startHost({ data })
+    expect((await host.fetch('/api/sandboxes')).status).toBe(500)
+    await eventually(() => host.output().includes(`The database "${file}" is damaged: `), {
+      what: 'the name of the file',
+    })
   } finally {
     rmSync(data, { recursive: true, force: true })
   }

@@ -18,7 +18,7 @@ import { type WatchedConnections, watchConnections } from './connection-guard.ts
 import { ControlLog } from './control-log.ts'
 import type { S3Settings } from '../settings/store.ts'
 import { describeServiceNetwork, findPrivateAddresses, hostsOfIssuers } from './configured-network.ts'
-import { refuseBrokenDatabases, removeEmptyObjects } from './object-databases.ts'
+import { findDamagedDatabases, refuseBrokenDatabases, removeEmptyObjects } from './object-databases.ts'
 import { recordWorkerd } from './orphan-workerd.ts'
 import { findWorkbench, prepareWorkbench } from './workbench-files.ts'
 import { type ControlConfig, type ControlPlan, describeWorkerd, SANDBOX_OBJECTS } from './workerd-config.ts'
@@ -108,6 +108,11 @@ export interface BootOptions {
 
 /** Control's log event for requests of a proxy whose header is not configured. */
 const PROXY_EVENT = '"proxy_header_not_configured"'
+
+/** SQLite's error codes of a damaged database in workerd's output, which does not name the file. */
+const SQLITE_DAMAGED = /SQLITE_(?:CORRUPT|NOTADB)/
+/** Pause between searches for damaged databases: clients can repeat the error. */
+const SEARCH_PAUSE_MS = 60_000
 
 /** Reports each notice once, however often control restarts. */
 class Notices {
@@ -261,6 +266,15 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
   const settings = options.configuration.connections
   const nowMs = (): number => performance.now()
   const notices = new Notices(options.onNotice)
+  let nextSearchMs = 0
+  const nameDamagedDatabases = async (): Promise<void> => {
+    if (nowMs() < nextSearchMs) return
+    nextSearchMs = nowMs() + SEARCH_PAUSE_MS
+    for (const file of await findDamagedDatabases(folder.objects)) {
+      log.error('database_damaged', { cause: file })
+      notices.add(`The database "${file}" is damaged: stop the server, and restore it from a backup`)
+    }
+  }
   let connections: WatchedConnections | undefined
   const workerd = await Workerd.start({
     command: [...(user === undefined ? [] : becomeControlUser(user, listen)), paths.file(findWorkerd())],
@@ -283,6 +297,10 @@ export async function bootControl(options: BootOptions): Promise<Workerd> {
     },
     onProcessEnd: () => connections?.[Symbol.dispose](),
     onLine: (line) => {
+      if (SQLITE_DAMAGED.test(line))
+        nameDamagedDatabases().catch((error: unknown) =>
+          log.error('database_damaged', { cause: describeCause(error) }),
+        )
       const translated = controlLog.translate(line, new Date())
       if (translated === undefined) return
       writeLog(translated)

@@ -12,7 +12,12 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { checkpointDatabases, refuseBrokenDatabases, removeEmptyObjects } from './object-databases.ts'
+import {
+  checkpointDatabases,
+  findDamagedDatabases,
+  refuseBrokenDatabases,
+  removeEmptyObjects,
+} from './object-databases.ts'
 
 let folder = ''
 let file = ''
@@ -45,6 +50,26 @@ test.each([1, 100, 3_000, 4_096, 8_192])(
     expect(readFileSync(file)).toHaveLength(bytes)
   },
 )
+
+test('finds a database that is damaged in the middle, also while another process has it open', async () => {
+  expect(await findDamagedDatabases(folder)).toEqual([])
+  const open = new Database(path.join(folder, 'account', 'b.sqlite'))
+  open.run('PRAGMA journal_mode = WAL')
+  open.run('CREATE TABLE words (word TEXT)')
+  open.run('BEGIN EXCLUSIVE')
+  const bytes = readFileSync(file)
+  bytes.fill(0xff, 4_096, 8_192)
+  writeFileSync(file, bytes)
+  expect(refuse).not.toThrow()
+  expect(await findDamagedDatabases(folder)).toEqual([file])
+  expect(readdirSync(path.join(folder, 'account')).toSorted()).toEqual([
+    'a.sqlite',
+    'b.sqlite',
+    'b.sqlite-shm',
+    'b.sqlite-wal',
+  ])
+  open.close()
+})
 
 test('names a file that is not a database', () => {
   writeFileSync(file, 'x'.repeat(8_192))

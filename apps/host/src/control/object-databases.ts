@@ -1,7 +1,8 @@
-import { Database } from 'bun:sqlite'
+import { constants, Database } from 'bun:sqlite'
 import { createHash, createHmac } from 'node:crypto'
 import { closeSync, existsSync, openSync, readdirSync, readSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { SandwireError } from '@sandwire/protocol'
 
 /** SQLite's header (https://sqlite.org/fileformat.html, 1.3). */
@@ -50,6 +51,36 @@ export function refuseBrokenDatabases(objects: string): void {
     'bad_request',
     `Cannot use "${path.join(objects, broken)}": the database is damaged\nhint: restore it from a backup, or choose another folder with --data`,
   )
+}
+
+/** A database may be written while it is read. */
+const RECHECK_MS = 500
+
+/** True if pages of the file are damaged. Without locks and the write-ahead log, since workerd has the database open. */
+function hasDamagedPages(file: string): boolean {
+  try {
+    const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI
+    using database = new Database(`${pathToFileURL(file).href}?immutable=1`, flags)
+    return database.query('PRAGMA quick_check(1)').values().flat()[0] !== 'ok'
+  } catch {
+    // Not a database any more.
+    return true
+  }
+}
+
+/** Databases with damaged pages, which SQLite reports without the name of the file. Reads all of them. */
+export async function findDamagedDatabases(objects: string): Promise<string[]> {
+  const files = readdirSync(objects, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.sqlite'))
+    .map((name) => path.join(objects, name))
+  const damaged: string[] = []
+  for (const file of files) {
+    await Bun.sleep(0)
+    if (!hasDamagedPages(file)) continue
+    await Bun.sleep(RECHECK_MS)
+    if (existsSync(file) && hasDamagedPages(file)) damaged.push(file)
+  }
+  return damaged
 }
 
 /** Moves the content of write-ahead logs into their databases. Must not run while workerd has them open. */
