@@ -96,6 +96,18 @@ for i in range(2000):
         while True: pair[0].send(b'x' * 65536)
     except BlockingIOError: pass`,
     ],
+    [
+      'sets of semaphores',
+      `libc = ctypes.CDLL(None)
+for _ in range(500):
+    if libc.semget(0, 32000, 0o1600) < 0: os._exit(1)`,
+    ],
+    [
+      'page tables of memory that it only reads',
+      `import mmap
+kept = mmap.mmap(-1, 1 << 39, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+for at in range(0, len(kept), 1 << 21): kept[at]`,
+    ],
   ])('cannot exceed its memory limit with %s (threat T32)', async (_, script) => {
     await using sandbox = await IsolatedSandbox.start('nobody', data, {
       limits: { memoryBytes: 256 * MEBIBYTE },

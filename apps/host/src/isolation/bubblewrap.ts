@@ -173,7 +173,7 @@ function describeLimits(kind: CgroupKind): string[] {
   return kind === 'none'
     ? [
         'memory, CPU and process limits by watchdog and rlimits: no writable cgroup',
-        'memory of sockets and queues, and memory files of non-dumpable processes, are not counted: no writable cgroup',
+        'memory of the kernel for file locks and for many small mappings is not counted: no writable cgroup',
       ]
     : []
 }

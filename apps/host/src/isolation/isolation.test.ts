@@ -88,6 +88,7 @@ describe('the memory watchdog (threat T32)', () => {
   test('parses shared memory of a process', () => {
     const text = 'Rss:  900 kB\nPss:  100 kB\nPss_Anon:  60 kB\nPss_Shmem:  40 kB\n'
     expect(parseRollup(text)).toEqual({ bytes: 61_440, sharedBytes: 40_960 })
+    expect(parseRollup(`${text}SwapPss:  10 kB\n`)).toEqual({ bytes: 71_680, sharedBytes: 40_960 })
     expect(parseRollup('Pss:  100 kB\n')).toEqual({ bytes: 102_400, sharedBytes: 0 })
     expect(parseRollup('')).toBeUndefined()
   })

@@ -4,7 +4,7 @@ import { descendantsOf, findProcess, listProcesses, parseStatus, signalProcess }
 const STATUS = `Name:\tbun\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t420\nNgid:\t0\nPid:\t420\nPPid:\t17
 FDSize:\t256
 TracerPid:\t0\nUid:\t1879048193\t1879048193\t1879048193\t1879048193\nGid:\t5\t5\t5\t5\nNStgid:\t420\t2
-NSpid:\t420\t2\nVmRSS:\t    2048 kB\n`
+NSpid:\t420\t2\nVmRSS:\t    2048 kB\nVmPTE:\t      44 kB\nVmSwap:\t       8 kB\n`
 
 describe('the process table', () => {
   test('parses /proc/PID/status', () => {
@@ -13,7 +13,8 @@ describe('the process table', () => {
       parent: 17,
       uid: 1_879_048_193,
       innerPid: 2,
-      residentBytes: 2_097_152,
+      residentBytes: 2_105_344,
+      pageTableBytes: 45_056,
       descriptors: 256,
       isZombie: false,
     })

@@ -7,7 +7,9 @@ export interface ProcessEntry {
   readonly uid: number
   /** Pid in its innermost namespace. */
   readonly innerPid: number
+  /** Memory, in RAM and swapped out. */
   readonly residentBytes: number
+  readonly pageTableBytes: number
   /** Size of its descriptor table. */
   readonly descriptors: number
   readonly isZombie: boolean
@@ -26,7 +28,8 @@ export function parseStatus(text: string): ProcessEntry {
     parent: numberAfter(text, 'PPid'),
     uid: numberAfter(text, 'Uid'),
     innerPid: Number(inner ?? 0),
-    residentBytes: numberAfter(text, 'VmRSS') * 1024,
+    residentBytes: (numberAfter(text, 'VmRSS') + numberAfter(text, 'VmSwap')) * 1024,
+    pageTableBytes: numberAfter(text, 'VmPTE') * 1024,
     descriptors: numberAfter(text, 'FDSize'),
     isZombie: /\nState:\s*[ZX]/.test(text),
   }

@@ -81,11 +81,11 @@ export const VITAL_PIDS = new Set([1, 2])
 export interface MemoryUse {
   readonly pid: number
   readonly innerPid: number
-  /** Private memory, and its share of mapped files. */
+  /** Private memory, also in swap, and its share of mapped files. */
   readonly bytes: number
   /** Its share of mapped shared memory. */
   readonly sharedBytes: number
-  /** What its descriptors may hold in the kernel, as pipes do. */
+  /** What it holds in the kernel: its page tables, and at most by its descriptors, as pipes do. */
   readonly heldBytes: number
   /** Open files; 0 if they are hidden or were not counted. */
   readonly openFiles: number
@@ -144,8 +144,8 @@ const FREE_DESCRIPTORS = 256
 /** A pipe has two descriptors, and two pages once the user has many pipes. */
 const DESCRIPTOR_BYTES = 4_096
 
-function heldBytes({ descriptors }: ProcessEntry): number {
-  return Math.max(0, descriptors - FREE_DESCRIPTORS) * DESCRIPTOR_BYTES
+function heldBytes({ descriptors, pageTableBytes }: ProcessEntry): number {
+  return Math.max(0, descriptors - FREE_DESCRIPTORS) * DESCRIPTOR_BYTES + pageTableBytes
 }
 
 /** Proportional memory of a process; its resident memory when that is not readable or takes too long. */
@@ -168,7 +168,9 @@ export function parseRollup(text: string): Pick<MemoryUse, 'bytes' | 'sharedByte
   }
   const all = read('Pss')
   const sharedBytes = read('Pss_Shmem') ?? 0
-  return all === undefined ? undefined : { bytes: all - sharedBytes, sharedBytes }
+  return all === undefined
+    ? undefined
+    : { bytes: all - sharedBytes + (read('SwapPss') ?? 0), sharedBytes }
 }
 
 function proportionalBytes(pid: number): Pick<MemoryUse, 'bytes' | 'sharedBytes'> | undefined {

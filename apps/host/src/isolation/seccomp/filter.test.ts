@@ -115,7 +115,15 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
   test('makes memory countable for a watchdog (threat T32)', () => {
     const watched = (name: keyof typeof FILTERED_CALLS, ...args: bigint[]): number =>
       runFilter(createFilter(architecture, true), { arch: AUDIT[architecture], nr: numberOf(name), args })
-    expect([watched('memfd_create'), watched('memfd_secret')]).toEqual([refused(38), refused(38)])
+    for (const name of ['memfd_create', 'memfd_secret', 'msgget'] as const)
+      expect(watched(name)).toBe(refused(38))
+    const setOf = (semaphores: bigint): number => watched('semget', 0n, semaphores, 0o1600n)
+    expect([setOf(0n), setOf(16n), setOf(17n), setOf(0xffff_ffffn)]).toEqual([
+      ALLOW,
+      ALLOW,
+      refused(28),
+      refused(28),
+    ])
     // SO_SNDBUF, SO_RCVBUF: no effect. SO_KEEPALIVE, TCP_NODELAY, and an option of TCP with the number of SO_SNDBUF: allowed.
     expect([watched('setsockopt', 3n, 1n, 7n), watched('setsockopt', 3n, 1n, 8n)]).toEqual([
       refused(0),
@@ -127,8 +135,9 @@ describe.each(['x64', 'arm64'] as const)('the system call filter on %s (threat T
       [6n, 7n],
     ] as const)
       expect(watched('setsockopt', 3n, level, option)).toBe(ALLOW)
-    for (const name of ['memfd_create', 'memfd_secret', 'setsockopt'] as const)
+    for (const name of ['memfd_create', 'memfd_secret', 'msgget', 'setsockopt'] as const)
       expect(evaluate(architecture, { nr: numberOf(name), args: [3n, 1n, 7n] })).toBe(ALLOW)
+    expect(evaluate(architecture, { nr: numberOf('semget'), args: [0n, 32_000n] })).toBe(ALLOW)
   })
 
   test('allows common personalities only', () => {

@@ -45,6 +45,9 @@ const SOCKET_FAMILIES = [1, 2, 10, 16]
  */
 const MAX_SEGMENT_BYTES = 4096
 
+/** With this many semaphores each, the 32,000 sets that the kernel allows a sandbox take 64 MiB. Programs use one to three. */
+const MAX_SEMAPHORES = 16
+
 /** SOL_SOCKET, SO_SNDBUF and SO_RCVBUF. */
 const SOL_SOCKET = 1
 const QUEUE_SIZES = [7, 8]
@@ -64,13 +67,20 @@ function onCall(number: number | undefined, body: readonly Instruction[]): Instr
 
 /**
  * Makes memory countable where a watchdog limits it. Files in memory can be held by a process that hides its descriptors, or by a
- * message in a socket's queue; with ENOSYS, programs use `/dev/shm` instead. Queues of sockets keep their default size.
+ * message in a socket's queue; with ENOSYS, programs use `/dev/shm` instead. Queues of sockets keep their default size. Message queues
+ * and large sets of semaphores (System V) belong to no process, and the kernel allows gigabytes of them.
  */
 function createMemoryRules(architecture: Architecture): Instruction[] {
-  const { memfd_create, memfd_secret, setsockopt } = FILTERED_CALLS
+  const { memfd_create, memfd_secret, msgget, semget, setsockopt } = FILTERED_CALLS
   return [
     ...onCall(memfd_create[architecture], [refuse(ENOSYS)]),
     ...onCall(memfd_secret[architecture], [refuse(ENOSYS)]),
+    ...onCall(msgget[architecture], [refuse(ENOSYS)]),
+    ...onCall(semget[architecture], [
+      load(lowHalfOfArgument(1)),
+      ...whenAtLeast(MAX_SEMAPHORES + 1, [refuse(ENOSPC)]),
+      ALLOW,
+    ]),
     ...onCall(setsockopt[architecture], [
       load(lowHalfOfArgument(1)),
       ...unlessEqual(SOL_SOCKET, [ALLOW]),
