@@ -48,7 +48,7 @@ export function watchFullDisk(
       if (before !== undefined && after !== undefined && writtenBetween(before, after) > WRITING_BYTES)
         endSandbox()
       before = isFull ? after : undefined
-      return false
+      return undefined
     },
   }
 }

@@ -9,7 +9,8 @@ import { parseInfo } from './process-table.ts'
 import { countsPerNamespace, createRlimits } from './resource-limits.ts'
 import { createEtcFiles } from './system-files.ts'
 import { toOutside } from './unisolated.ts'
-import { decideMemoryAction, DiskTally, parseRollup, pauseAfter } from './watchdog.ts'
+import { DiskTally, tallyFolders } from './watch-disk.ts'
+import { decideMemoryAction, LookSchedule, parseRollup, pauseAfter } from './watchdog.ts'
 
 const folder = mkdtempSync('/tmp/run-')
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -39,7 +40,10 @@ describe('the memory watchdog (threat T32)', () => {
   }
 
   test('does nothing within the limit', () => {
-    expect(decideMemoryAction([use(1, 1), use(2, 50), use(7, 49)], NOTHING, 100)).toEqual({ kind: 'fine' })
+    expect(decideMemoryAction([use(1, 1), use(2, 50), use(7, 40)], NOTHING, 100)).toEqual({
+      kind: 'fine',
+      leftBytes: 9,
+    })
   })
 
   test('kills the user’s largest process first, not sandboxd', () => {
@@ -78,7 +82,7 @@ describe('the memory watchdog (threat T32)', () => {
 
   test('counts a memory file that is also mapped once', () => {
     const common = { fileBytes: 60, socketBytes: 0 }
-    expect(decideMemoryAction([use(2, 20), use(7, 10, 60)], common, 100)).toEqual({ kind: 'fine' })
+    expect(decideMemoryAction([use(2, 20), use(7, 10, 60)], common, 100)).toMatchObject({ kind: 'fine' })
     expect(decideMemoryAction([use(2, 20), use(7, 30, 60)], common, 100)).toEqual({
       kind: 'kill',
       pids: [1007],
@@ -91,6 +95,45 @@ describe('the memory watchdog (threat T32)', () => {
     expect(parseRollup(`${text}SwapPss:  10 kB\n`)).toEqual({ bytes: 71_680, sharedBytes: 40_960 })
     expect(parseRollup('Pss:  100 kB\n')).toEqual({ bytes: 102_400, sharedBytes: 0 })
     expect(parseRollup('')).toBeUndefined()
+  })
+})
+
+describe('the schedule of a watchdog', () => {
+  const MIB = 1024 ** 2
+  const lookedWith = (leftBytes: number, tookMs = 0): LookSchedule => {
+    const schedule = new LookSchedule(500)
+    schedule.looked({ startedMs: 1_000 - tookMs, endedMs: 1_000, machineBytes: 900 * MIB, leftBytes })
+    return schedule
+  }
+
+  test('measures first, and again after the interval, at most for a twentieth of the time', () => {
+    expect(new LookSchedule(500).isDue(0, 0)).toBe(true)
+    const isDue = (nowMs: number, tookMs?: number): boolean =>
+      lookedWith(100 * MIB, tookMs).isDue(nowMs, 900 * MIB)
+    expect([isDue(1_499), isDue(1_500), isDue(2_999, 100), isDue(3_000, 100)]).toEqual([
+      false,
+      true,
+      false,
+      true,
+    ])
+  })
+
+  test('measures at once when the machine has grown by what the sandbox had left', () => {
+    expect(lookedWith(100 * MIB).isDue(1_020, 999 * MIB)).toBe(false)
+    expect(lookedWith(100 * MIB).isDue(1_020, 1_000 * MIB)).toBe(true)
+    expect(lookedWith(100 * MIB, 100).isDue(1_020, 1_000 * MIB)).toBe(true)
+    // Other programs cause some growth all the time.
+    expect(lookedWith(0).isDue(1_020, 901 * MIB)).toBe(false)
+  })
+
+  test('sees growth although others freed as much', () => {
+    const schedule = lookedWith(100 * MIB)
+    expect([500, 599, 600].map((used) => schedule.isDue(1_020, used * MIB))).toEqual([false, false, true])
+  })
+
+  test('polls before the sandbox can have used what it had left, not more often than it can measure', () => {
+    const pauses = [lookedWith(8192 * MIB), lookedWith(400 * MIB), lookedWith(0), lookedWith(0, 80)]
+    expect(pauses.map((schedule) => schedule.pollMs())).toEqual([500, 100, 20, 80])
   })
 })
 
@@ -158,6 +201,14 @@ test('counts a file with several names once, and its names (threat T32)', () => 
   expect(tally.isOver(20_000)).toBe(true)
   for (let name = 0; name < 2100; name += 1) tally.add('3 16 2100\n')
   expect([tally.inodes, tally.isOver(1024 ** 2)]).toEqual([3, true])
+})
+
+test('a look at folders is whole when everything in them was seen (threat T32)', async () => {
+  const look = await tallyFolders([folder], 1024 ** 3)
+  expect([look?.isWhole, look?.tally.bytes !== 0]).toEqual([true, true])
+  expect(await tallyFolders([path.join(folder, 'moved'), folder], 1024 ** 3)).toMatchObject({
+    isWhole: false,
+  })
 })
 
 test('parses the output of bubblewrap', () => {

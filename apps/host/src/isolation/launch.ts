@@ -26,7 +26,8 @@ import { prepareStage, type Stage } from './stage.ts'
 import { ensureHostEtc, procReadOnlyBindings, usrLinks } from './system-files.ts'
 import { DAEMON_MEMORY, SYSTEM_ENV } from './system-tools.ts'
 import { openUserNamespace } from './user-namespace.ts'
-import { startWatches, watchDisk, watchMemory, watchNetlink } from './watchdog.ts'
+import { watchDisk } from './watch-disk.ts'
+import { startWatches, watchMemory, watchNetlink } from './watchdog.ts'
 
 /** Features of this machine. */
 export interface Machine {

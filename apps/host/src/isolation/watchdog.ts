@@ -1,6 +1,4 @@
-import { readFileSync, statfsSync, statSync } from 'node:fs'
-import { inodesFor } from './disk-image.ts'
-import { countKeptFiles, listOpenFiles, sumOnce } from './open-files.ts'
+import { readFileSync, statfsSync } from 'node:fs'
 import {
   countOpenFiles,
   descendantsOf,
@@ -9,17 +7,14 @@ import {
   type ProcessEntry,
   signalProcess,
 } from './process-table.ts'
-import { maxFileBytes } from './resource-limits.ts'
 import { countSockets, netlinkBytes, socketBytes } from './socket-memory.ts'
-import { ownSystemFolders, usrLinks } from './system-files.ts'
-import { SYSTEM_ENV } from './system-tools.ts'
 
 /** A check that is repeated while a sandbox runs. */
 export interface Watch {
   /** Pause before each check. */
   readonly intervalMs: number
-  /** Measures once, and acts. True when it found the limit exceeded: it is then repeated without a pause. */
-  readonly check: () => Promise<boolean> | boolean
+  /** Measures once, and acts. Returns the pause before the next check; undefined: the interval, or longer if this one was slow. */
+  readonly check: () => Promise<number | undefined> | number | undefined
 }
 
 /** Largest share of time spent checking, so that a large sandbox does not load the machine. */
@@ -29,6 +24,12 @@ const BUSY_SHARE = 0.05
 const MAX_PAUSE_MS = 10_000
 /** Pause after a check that found the limit exceeded, so that killed processes can end. */
 const EXCEEDED_PAUSE_MS = 50
+/** Shortest pause: a sandbox can exceed its limit by what it writes in this time. */
+const MIN_POLL_MS = 20
+/** What a few processors write in a millisecond. */
+const FILL_BYTES_PER_MS = 4 * 1024 ** 2
+/** Less growth is no reason to look: other programs cause it all the time. */
+const MIN_GROWTH_BYTES = 8 * 1024 ** 2
 
 /** Pause after a check that took `tookMs`. */
 export function pauseAfter(tookMs: number, intervalMs: number): number {
@@ -50,14 +51,13 @@ export function startWatches(watches: readonly Watch[]): Disposable {
   }
   const run = async (watch: Watch): Promise<void> => {
     const startedMs = performance.now()
-    let isExceeded = false
+    let pauseMs: number | undefined
     try {
-      isExceeded = await watch.check()
+      pauseMs = await watch.check()
     } catch {
       // The processes may be ending; the next check decides.
     }
-    const tookMs = performance.now() - startedMs
-    schedule(watch, isExceeded ? EXCEEDED_PAUSE_MS : pauseAfter(tookMs, watch.intervalMs))
+    schedule(watch, pauseMs ?? pauseAfter(performance.now() - startedMs, watch.intervalMs))
   }
   for (const watch of watches) schedule(watch, watch.intervalMs)
   return {
@@ -68,8 +68,53 @@ export function startWatches(watches: readonly Watch[]): Disposable {
   }
 }
 
-/** A sandbox can exceed its limit by what it writes in this time; a shorter interval costs CPU. */
-const MEMORY_POLL_MS = 500
+/** A measurement of what a sandbox has left of a limit, and of what the whole machine used when it began. */
+interface Look {
+  readonly startedMs: number
+  readonly endedMs: number
+  readonly machineBytes: number
+  readonly leftBytes: number
+}
+
+/**
+ * When to repeat an expensive measurement: after a pause, or when the use of the whole machine, which is cheap to read, has grown by what
+ * the sandbox had left.
+ */
+export class LookSchedule {
+  readonly #intervalMs: number
+  #nextMs = 0
+  #tookMs = 0
+  #machineBytes = 0
+  #leftBytes = 0
+
+  constructor(intervalMs: number) {
+    this.#intervalMs = intervalMs
+  }
+
+  isDue(nowMs: number, machineBytes: number): boolean {
+    // What others free must not hide growth.
+    this.#machineBytes = Math.min(this.#machineBytes, machineBytes)
+    const grownBytes = machineBytes - this.#machineBytes
+    return nowMs >= this.#nextMs || grownBytes >= Math.max(this.#leftBytes, MIN_GROWTH_BYTES)
+  }
+
+  looked({ startedMs, endedMs, machineBytes, leftBytes }: Look): void {
+    this.#tookMs = endedMs - startedMs
+    this.#nextMs = endedMs + pauseAfter(this.#tookMs, this.#intervalMs)
+    this.#machineBytes = machineBytes
+    this.#leftBytes = leftBytes
+  }
+
+  /** Pause before asking again: the time in which the sandbox can use up what it has left, at most the interval. */
+  pollMs(): number {
+    const fillMs = Math.min(this.#leftBytes / FILL_BYTES_PER_MS, this.#intervalMs)
+    // Growth can make every poll a measurement.
+    return Math.max(MIN_POLL_MS, fillMs, this.#tookMs)
+  }
+}
+
+/** Pause between looks at a sandbox while the machine's memory does not grow; a shorter one costs CPU. */
+const MEMORY_LOOK_MS = 500
 /** tmpfs folders that a sandbox can write to. */
 const MEMORY_FOLDERS = ['tmp', 'dev/shm']
 /** Pid in the sandbox of its init, whose root is the sandbox's. */
@@ -100,7 +145,7 @@ export interface CommonMemory {
 
 /** What to do: nothing, kill processes, or stop the sandbox when init and sandboxd alone exceed the limit. */
 export type MemoryAction =
-  | { readonly kind: 'fine' }
+  | { readonly kind: 'fine'; readonly leftBytes: number }
   | { readonly kind: 'kill'; readonly pids: readonly number[] }
   | { readonly kind: 'end' }
 
@@ -127,7 +172,7 @@ export function decideMemoryAction(
   const own = uses.reduce((sum, { bytes, heldBytes }) => sum + bytes + heldBytes, 0)
   const shared = uses.reduce((sum, { sharedBytes }) => sum + sharedBytes, 0)
   let excess = own + Math.max(shared, fileBytes) + queued - limitBytes
-  if (excess <= 0) return { kind: 'fine' }
+  if (excess <= 0) return { kind: 'fine', leftBytes: -excess }
   const mortal = uses.filter(({ innerPid }) => !VITAL_PIDS.has(innerPid))
   if (mortal.length === 0) return { kind: 'end' }
   const pids: number[] = []
@@ -168,9 +213,7 @@ export function parseRollup(text: string): Pick<MemoryUse, 'bytes' | 'sharedByte
   }
   const all = read('Pss')
   const sharedBytes = read('Pss_Shmem') ?? 0
-  return all === undefined
-    ? undefined
-    : { bytes: all - sharedBytes + (read('SwapPss') ?? 0), sharedBytes }
+  return all === undefined ? undefined : { bytes: all - sharedBytes + (read('SwapPss') ?? 0), sharedBytes }
 }
 
 function proportionalBytes(pid: number): Pick<MemoryUse, 'bytes' | 'sharedBytes'> | undefined {
@@ -201,28 +244,53 @@ const MAX_EXCEEDED = 20
 /** Exact sizes are measured for this long, the largest first; the others count with their resident memory, an upper bound. */
 const MEASURE_MS = 200
 
+/** What is not available of the machine's memory and swap, up to a constant; 0 when it is hidden. */
+function machineMemoryBytes(): number {
+  try {
+    const text = readFileSync('/proc/meminfo', 'utf8')
+    const read = (label: string): number =>
+      Number(new RegExp(`^${label}:\\s+([0-9]+) kB$`, 'm').exec(text)?.[1] ?? 0)
+    return -1024 * (read('MemAvailable') + read('SwapFree'))
+  } catch {
+    // A /proc with processes only.
+    return 0
+  }
+}
+
 /** Enforces a memory limit on the processes below `rootPid`, where the kernel does not. */
 export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () => void): Watch {
+  const schedule = new LookSchedule(MEMORY_LOOK_MS)
   let exceeded = 0
+  const look = (): MemoryAction => {
+    const entries = descendantsOf(rootPid, listProcesses())
+    const init = entries.find(({ innerPid }) => innerPid === INIT)?.pid
+    const common = {
+      fileBytes: memoryFileBytes(init),
+      socketBytes: init === undefined ? 0 : socketBytes(init),
+    }
+    const most = entries.reduce((sum, entry) => sum + entry.residentBytes + heldBytes(entry), 0)
+    // An upper bound; the exact figure is more expensive.
+    const leftBytes = limitBytes - most - common.fileBytes - common.socketBytes
+    return leftBytes >= 0
+      ? { kind: 'fine', leftBytes }
+      : decideMemoryAction(measureAll(entries), common, limitBytes)
+  }
   return {
-    intervalMs: MEMORY_POLL_MS,
+    intervalMs: MIN_POLL_MS,
     check: () => {
-      const entries = descendantsOf(rootPid, listProcesses())
-      const init = entries.find(({ innerPid }) => innerPid === INIT)?.pid
-      const common = {
-        fileBytes: memoryFileBytes(init),
-        socketBytes: init === undefined ? 0 : socketBytes(init),
+      const startedMs = performance.now()
+      const machineBytes = machineMemoryBytes()
+      if (exceeded === 0 && !schedule.isDue(startedMs, machineBytes)) return schedule.pollMs()
+      const action = look()
+      if (action.kind === 'fine') {
+        exceeded = 0
+        schedule.looked({ startedMs, endedMs: performance.now(), machineBytes, leftBytes: action.leftBytes })
+        return schedule.pollMs()
       }
-      const most = entries.reduce((sum, entry) => sum + entry.residentBytes + heldBytes(entry), 0)
-      // An upper bound; the exact figure is more expensive.
-      const action: MemoryAction =
-        most + common.fileBytes + common.socketBytes <= limitBytes
-          ? { kind: 'fine' }
-          : decideMemoryAction(measureAll(entries), common, limitBytes)
-      exceeded = action.kind === 'fine' ? 0 : exceeded + 1
+      exceeded += 1
       if (action.kind === 'kill') for (const pid of action.pids) signalProcess(pid, 'SIGKILL')
       if (action.kind === 'end' || exceeded > MAX_EXCEEDED) endSandbox()
-      return action.kind !== 'fine'
+      return EXCEEDED_PAUSE_MS
     },
   }
 }
@@ -263,19 +331,19 @@ export function watchNetlink({ findInit, pids, memoryBytes }: WatchedSockets, en
   const limitBytes = memoryBytes * NETLINK_SHARE
   let exceeded = 0
   return {
-    intervalMs: MEMORY_POLL_MS,
+    intervalMs: MEMORY_LOOK_MS,
     check: () => {
       const init = findInit()
       const isPossible = init !== undefined && countSockets(init) * NETLINK_QUEUE_BYTES > limitBytes
       const excess = isPossible ? netlinkBytes(init) - limitBytes : 0
       if (excess <= 0) {
         exceeded = 0
-        return false
+        return undefined
       }
       exceeded += 1
       for (const pid of chooseHolders(pids(), excess)) signalProcess(pid, 'SIGKILL')
       if (exceeded > MAX_EXCEEDED) endSandbox()
-      return true
+      return EXCEEDED_PAUSE_MS
     },
   }
 }
@@ -285,155 +353,4 @@ function measureAll(entries: readonly ProcessEntry[]): MemoryUse[] {
   return entries
     .toSorted((a, b) => b.residentBytes - a.residentBytes)
     .map((entry) => measure(entry, performance.now() < deadlineMs))
-}
-
-const DISK_POLL_MS = 1_000
-/** Pause between looks at all files of a sandbox that has space left. */
-const LOOK_INTERVAL_MS = 2_000
-/** A longer look counts as one that found too much. */
-const LOOK_TIMEOUT_MS = 60_000
-/** Names of one file: a few are normal, and each costs as much to find as a file. */
-const NAMES_PER_INODE = 4
-
-/** Counts what a look at the disk finds, line by line: inode, blocks of 512 bytes, number of names. */
-export class DiskTally {
-  /** Bytes on disk; a file with several names counts once. */
-  bytes = 0
-  inodes = 0
-  /** Files and folders, by name. */
-  names = 0
-  readonly #linked = new Set<string>()
-  #rest = ''
-
-  add(text: string): void {
-    const lines = (this.#rest + text).split('\n')
-    this.#rest = lines.pop() ?? ''
-    for (const line of lines) {
-      const [inode = '', blocks = '', links = ''] = line.split(' ')
-      this.names += 1
-      if (links !== '1' && this.#linked.has(inode)) continue
-      if (links !== '1') this.#linked.add(inode)
-      this.inodes += 1
-      this.bytes += Number(blocks) * 512
-    }
-  }
-
-  /** True when the limit is exceeded, whatever is found later. */
-  isOver(limitBytes: number): boolean {
-    const inodes = inodesFor(limitBytes)
-    return this.bytes > limitBytes || this.inodes > inodes || this.names > inodes * NAMES_PER_INODE
-  }
-}
-
-/**
- * Command prefix to read folders regardless of their modes: the owner of files can do so as root of a user namespace. Not
- * needed by root.
- */
-function asReader(folders: readonly string[]): string[] {
-  if (process.getuid?.() === 0) return []
-  const visible = ['/usr', ...ownSystemFolders().map(({ from }) => from), ...folders]
-  return [
-    'bwrap',
-    '--unshare-user',
-    '--uid',
-    '0',
-    '--gid',
-    '0',
-    '--die-with-parent',
-    '--cap-drop',
-    'ALL',
-    '--cap-add',
-    'CAP_DAC_READ_SEARCH',
-    ...visible.flatMap((folder) => ['--ro-bind', folder, folder]),
-    ...usrLinks().flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
-    '--',
-  ]
-}
-
-/**
- * Looks at the folders until it has seen everything or too much. `find` follows no links and stays on one file system, whatever the
- * sandbox changes meanwhile. Undefined when it took too long.
- */
-async function tallyFolders(folders: readonly string[], limitBytes: number): Promise<DiskTally | undefined> {
-  const find = ['find', ...folders, '-xdev', '-printf', '%i %b %n\\n']
-  const child = Bun.spawn([...asReader(folders), ...find], {
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'ignore',
-    env: SYSTEM_ENV,
-    timeout: LOOK_TIMEOUT_MS,
-    killSignal: 'SIGKILL',
-  })
-  const tally = new DiskTally()
-  const decoder = new TextDecoder()
-  for await (const chunk of child.stdout) {
-    tally.add(decoder.decode(chunk))
-    if (!tally.isOver(limitBytes)) continue
-    child.kill('SIGKILL')
-    return tally
-  }
-  await child.exited
-  return child.signalCode === null ? tally : undefined
-}
-
-/** Bytes of deleted files that processes have open. */
-function namelessBytes(pids: readonly number[], folders: readonly string[]): number {
-  const devices = new Set(folders.map((folder) => statSync(folder).dev))
-  const open = pids.flatMap((pid) => listOpenFiles(pid))
-  return sumOnce(open.filter(({ device, isNamed }) => !isNamed && devices.has(device)))
-}
-
-/** A sandbox without a disk image. */
-export interface WatchedDisk {
-  /** Root process of the sandbox. */
-  readonly rootPid: number
-  /** Folders that the sandbox can write to. */
-  readonly folders: readonly string[]
-  readonly limitBytes: number
-}
-
-/** Bytes in use on the file system of a folder, by everything. */
-function usedBytesAt(folder: string): number {
-  const { blocks, bfree, bsize } = statfsSync(folder)
-  return (blocks - bfree) * bsize
-}
-
-/** Consecutive looks that must find too much in files that cannot be measured: a message with a descriptor may be on its way. */
-const MAX_UNMEASURED_LOOKS = 3
-
-/**
- * Stops a sandbox that exceeds its disk limit, where it has no disk image. A look at all files is expensive, so it is repeated only
- * after a pause, or when the file system has grown by as much as the sandbox had left. Files that processes keep without a descriptor
- * cannot be measured: they count with what the file system has grown for no other visible reason, at most with the largest size of a file.
- */
-export function watchDisk({ rootPid, folders, limitBytes }: WatchedDisk, endSandbox: () => void): Watch {
-  const [first = '/'] = folders
-  let nextLookMs = 0
-  let usedBefore = 0
-  let leftBytes = 0
-  let otherBytes: number | undefined
-  let unmeasuredLooks = 0
-  return {
-    intervalMs: DISK_POLL_MS,
-    check: async () => {
-      const startedMs = performance.now()
-      const usedBytes = usedBytesAt(first)
-      if (startedMs < nextLookMs && usedBytes - usedBefore < leftBytes) return false
-      const tally = await tallyFolders(folders, limitBytes)
-      const pids = descendantsOf(rootPid, listProcesses()).map(({ pid }) => pid)
-      const bytes = (tally?.bytes ?? 0) + namelessBytes(pids, folders)
-      otherBytes ??= usedBytes - bytes
-      const grownBytes = usedBytes - bytes - otherBytes
-      const mayHide = bytes + grownBytes > limitBytes
-      const keptBytes = mayHide ? countKeptFiles(pids) * maxFileBytes({ diskBytes: limitBytes }) : 0
-      unmeasuredLooks = bytes + Math.min(grownBytes, keptBytes) > limitBytes ? unmeasuredLooks + 1 : 0
-      const isOver = tally === undefined || tally.isOver(limitBytes) || bytes > limitBytes
-      if (isOver || unmeasuredLooks >= MAX_UNMEASURED_LOOKS) endSandbox()
-      usedBefore = usedBytes
-      leftBytes = limitBytes - bytes
-      const pauseMs = unmeasuredLooks > 0 ? 0 : pauseAfter(performance.now() - startedMs, LOOK_INTERVAL_MS)
-      nextLookMs = performance.now() + pauseMs
-      return false
-    },
-  }
 }
