@@ -11,9 +11,9 @@ import './style/versions.css'
 import './style/agents.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { AgentList, isShownBy } from './agents/agent-list.ts'
+import { AgentList, isShownBy, textOf } from './agents/agent-list.ts'
 import { notifyOutside } from './agents/notify.ts'
-import { openItem } from './agents/open-agent.ts'
+import { openItem, titleOf } from './agents/open-agent.ts'
 import { onSignInChange } from './api/identity.ts'
 import { UNAUTHORIZED_EVENT } from './api/request.ts'
 import { writeFile } from './api/workspace.ts'
@@ -53,7 +53,9 @@ const watch = new WorkspaceWatch()
 const agents = new AgentList((item) => {
   const open = (): void => openItem(workbench, item)
   if (isShownBy(item, focusedView(workbench.layout.get())) && !document.hidden) return
-  workbench.notify('info', agentTexts.waits, { label: agentTexts.open, run: open })
+  const title = titleOf(textOf(item))
+  const text = title === '' ? agentTexts.waits : agentTexts.waitsAt(title)
+  workbench.notify('info', text, { label: agentTexts.open, run: open })
   notifyOutside(item, open)
 })
 const parts = { workbench, terminals, watch, files, dirty, drops, uploads, agents, fileStatuses }

@@ -12,7 +12,8 @@ import type { AgentItem } from './agent-list.ts'
 /** Characters of the task in the title of a tab. */
 const MAX_TITLE_CHARS = 40
 
-function titleOf(text: string): string {
+/** The beginning of a task or message, on one line. */
+export function titleOf(text: string): string {
   return displayTitle(text.replaceAll(/\s+/g, ' ')).slice(0, MAX_TITLE_CHARS)
 }
 

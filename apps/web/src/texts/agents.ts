@@ -11,6 +11,7 @@ export const agentTexts = {
   refresh: 'Refresh',
   openClaude: 'New terminal with Claude Code',
   waits: 'An agent is waiting for you',
+  waitsAt: (title: string) => `An agent is waiting for you: ${title}`,
   open: 'Open',
   spend: (costUsd: number) => `$${costUsd.toFixed(2)}`,
   states: {
