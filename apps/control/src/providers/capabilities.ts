@@ -28,8 +28,11 @@ function hasOther(limits: object, defaults: SandboxLimits): boolean {
   return Object.entries(limits).some(([name, value]) => Reflect.get(defaults, name) !== value)
 }
 
-function refuse(problem: string): never {
-  throw new SandwireError('bad_request', `Cannot create the sandbox: ${problem}`)
+/** Clients leave out the field and try again. */
+function refuse(field: 'limits' | 'network', problem: string): never {
+  throw new SandwireError('bad_request', `Cannot create the sandbox: ${field} ${problem}`, {
+    details: { field },
+  })
 }
 
 /** Throws when a requested setting is not enforced, or not known to be. The isolation is read only if needed. */
@@ -48,9 +51,9 @@ export async function checkEnforced(
       'Cannot create the sandbox: the provider does not respond',
     )
   const able = CAPABILITIES[isolation]
-  if (hasLimits && !able.limits) refuse(`limits cannot be chosen where ${able.where}; leave out limits`)
+  if (hasLimits && !able.limits) refuse('limits', `cannot be chosen where ${able.where}; leave out limits`)
   if (policy !== undefined && !able.network)
-    refuse(`network cannot be "${policy}" where ${able.where}; leave out network, or choose open`)
+    refuse('network', `cannot be "${policy}" where ${able.where}; leave out network, or choose open`)
 }
 
 /** The settings that are enforced: an open network and no limits where the isolation has none. */
