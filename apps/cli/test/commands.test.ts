@@ -358,6 +358,9 @@ describe('an empty list', () => {
     expect(await listFor(OWNER, true)).toBe(
       'sbx-stdio: no sandboxes yet; create one: npx sbx-stdio create NAME\n',
     )
+    expect(await listFor({ ...OWNER, firstSandbox: 'default' }, true)).toBe(
+      'sbx-stdio: no sandboxes yet; create one: npx sbx-stdio create default\n',
+    )
   })
 
   test('shows other users what they can do', async () => {

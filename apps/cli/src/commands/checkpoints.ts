@@ -28,7 +28,9 @@ function readRetention(options: CommandOptions): Readonly<Record<string, number 
   }
 }
 
-function describeRetention({ retention, storedBytes }: VersionList): string {
+function describeRetention({ versions, retention, storedBytes }: VersionList): string | undefined {
+  // The provider keeps them itself, as long as it wants.
+  if (storedBytes === 0 && versions.length > 0) return undefined
   const { automaticVersions, checkpointDays } = retention
   const checkpoints =
     checkpointDays === null ? 'checkpoints until you delete them' : `checkpoints for ${checkpointDays} days`
@@ -89,7 +91,8 @@ until you delete them, automatic versions are replaced by newer ones.
           describeNotes(version),
         ])
         io.print(formatTable(['VERSION', 'NAME', 'KIND', 'AGE', 'NOTES'], rows, io.columns))
-        io.info(describeRetention(list))
+        const kept = describeRetention(list)
+        if (kept !== undefined) io.info(kept)
       },
     }
   },

@@ -6,7 +6,12 @@ import { decodeSandboxes, type Sandbox } from './responses.ts'
 import { looseObject } from '../server/response.ts'
 import { formatAge, formatJson, formatTable } from '../text/table.ts'
 
-const whoSchema = looseObject({ scopes: schema.list(schema.text(64), 16), guest: schema.bool })
+const whoSchema = looseObject({
+  scopes: schema.list(schema.text(64), 16),
+  guest: schema.bool,
+  /** A name that the server accepts for the first one; some accept only this one. */
+  firstSandbox: schema.optional(schema.text(64)),
+})
 const capabilitiesSchema = looseObject({ features: looseObject({ sandbox: schema.bool }) })
 
 /** The response, or undefined if the request fails: only a hint depends on it. */
@@ -32,7 +37,8 @@ async function describeEmptyList(context: CommandContext): Promise<string> {
   ])
   if (who?.guest === true) return `no sandboxes; list what is shared with you: ${program} grants${urlOption}`
   if (who?.scopes.includes('admin') !== true || capabilities === undefined) return 'no sandboxes'
-  if (capabilities.features.sandbox) return `no sandboxes yet; create one: ${program} create NAME${urlOption}`
+  if (capabilities.features.sandbox)
+    return `no sandboxes yet; create one: ${program} create ${shellQuote(who.firstSandbox ?? 'NAME')}${urlOption}`
   return `no sandboxes yet; the server creates its only one when you attach: ${program} ${shellQuote(server)}`
 }
 
