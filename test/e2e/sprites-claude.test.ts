@@ -158,6 +158,16 @@ describe.skipIf(problem !== undefined)(
       expect(sprites.api.requests.slice(before).filter(({ path }) => path.includes('/exec?'))).toEqual([])
     })
 
+    test('is what a sprite has in place of runs, which are refused with the reason', async () => {
+      const response = await host.fetch('/api/runs', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ repo: 'https://github.com/owner/name', task: 'x' }),
+      })
+      expect(response.status).toBe(503)
+      expect(await response.text()).toContain('sprites cannot reach the gateway')
+    })
+
     test('is among the capabilities, and has no secret of the server in argv, URL, environment or log', async () => {
       const features: unknown = await (await host.fetch('/api/capabilities')).json()
       expect(features).toMatchObject({ features: { chat_claude_code: true, stream: true } })

@@ -61,12 +61,13 @@ export function gatewayGrantsOf(env: Env): GatewayGrants {
   const objectOf = (run: string): DurableObjectStub<GatewayGrantObject> =>
     env.GATEWAY_GRANT.get(env.GATEWAY_GRANT.idFromName(run))
   const open = (id: string) => {
+    // A key would not help.
+    if (config.provider === 'sprites') throw notConfigured('sprites cannot reach the gateway')
     const provider = openProvider(id, config.credentials, secretsOf(env))
     if ('problem' in provider) throw notConfigured(provider.problem)
     return provider
   }
   const requireIsolation = async (): Promise<void> => {
-    if (config.provider === 'sprites') throw notConfigured('sprites cannot reach the gateway')
     if (config.provider === 'host' && (await isolationOf(crypto.randomUUID())) === 'none')
       throw notConfigured(
         'sandboxes of this server are not isolated, so that they share the port of the gateway',
