@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { runConversation } from './run-conversation.ts'
 import { WRITES } from './write-goldens.ts'
 import type { GoldenGroup, Golden } from './golden.ts'
@@ -14,8 +14,6 @@ import {
 import { CONVERSATIONS } from './pty-goldens.ts'
 import { EMPTY_FOLDER, UNUSUAL_NAMES, READS } from './read-goldens.ts'
 import { isGolden } from './template.ts'
-
-setDefaultTimeout(120_000)
 
 const SERVERS = [
   ['WORKSPACE_MODE=local', openLocalMode],

@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually, PtyClient } from '@sandwire/testing'
 import { type RunningHost, startHost } from './support/control.ts'
-
-setDefaultTimeout(120_000)
 
 let host: RunningHost
 beforeAll(async () => {

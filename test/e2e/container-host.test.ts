@@ -280,7 +280,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     } finally {
       await innerServer.stop(true)
     }
-  }, 120_000)
+  })
 
   test('reach neither public addresses of this machine nor the network settings of other sandboxes (threats T21, T22)', async () => {
     using own = addOwnAddress()
@@ -400,7 +400,7 @@ describe.skipIf(reason !== undefined)('sandboxes that are containers', () => {
     } finally {
       rmSync(data, { recursive: true, force: true })
     }
-  }, 90_000)
+  })
 
   test('are removed at once when destroyed', async () => {
     const name = await create('doomed')

@@ -155,34 +155,30 @@ describe.skipIf(problem !== undefined)(
         Site.open(true),
         Site.open(false),
       ])
-    }, 90_000)
+    })
     afterAll(async () => {
       await listed?.[Symbol.asyncDispose]()
       await unlisted?.[Symbol.asyncDispose]()
     })
 
-    test.each(['react', 'plain'] as const)(
-      'works where the operator allows the origin: %s',
-      async (name) => {
-        const { tab } = await listed.show(browser, name)
-        await eventually(async () => /[$#]/.test(await screenOf(tab)), { what: 'the prompt' })
-        await tab.locator('.xterm-screen').click()
-        await tab.keyboard.type('kept=yes; echo $((6*7))x\n')
-        await eventually(async () => (await screenOf(tab)).includes('42x'), { what: 'the output' })
-        // Reconnects with a ticket for its session.
-        await tab.evaluate(() => sockets.at(-1)?.close())
-        await eventually(() => tab.evaluate(() => sockets.length === 2), {
-          what: 'a new connection',
-        })
-        await tab.keyboard.type('echo still-$kept\n')
-        await eventually(async () => (await screenOf(tab)).includes('still-yes'), {
-          what: 'the same shell',
-        })
-        expect(await tab.getByRole('status').count()).toBe(0)
-        await tab.close()
-      },
-      60_000,
-    )
+    test.each(['react', 'plain'] as const)('works where the operator allows the origin: %s', async (name) => {
+      const { tab } = await listed.show(browser, name)
+      await eventually(async () => /[$#]/.test(await screenOf(tab)), { what: 'the prompt' })
+      await tab.locator('.xterm-screen').click()
+      await tab.keyboard.type('kept=yes; echo $((6*7))x\n')
+      await eventually(async () => (await screenOf(tab)).includes('42x'), { what: 'the output' })
+      // Reconnects with a ticket for its session.
+      await tab.evaluate(() => sockets.at(-1)?.close())
+      await eventually(() => tab.evaluate(() => sockets.length === 2), {
+        what: 'a new connection',
+      })
+      await tab.keyboard.type('echo still-$kept\n')
+      await eventually(async () => (await screenOf(tab)).includes('still-yes'), {
+        what: 'the same shell',
+      })
+      expect(await tab.getByRole('status').count()).toBe(0)
+      await tab.close()
+    })
 
     test('reports that no ticket is available where the origin is not allowed', async () => {
       const { tab, told } = await unlisted.show(browser, 'react')

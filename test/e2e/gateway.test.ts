@@ -114,6 +114,5 @@ describe('the credential gateway on one machine', () => {
         true,
       )
     },
-    60_000,
   )
 })

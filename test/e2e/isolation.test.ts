@@ -219,6 +219,6 @@ for (const starter of ['root', 'nobody'] satisfies Starter[]) {
         await Promise.all(batch.map((sandbox) => sandbox[Symbol.asyncDispose]()))
         for (const { id } of batch) expect(findTraces(id, data)).toEqual([])
       }
-    }, 120_000)
+    })
   })
 }

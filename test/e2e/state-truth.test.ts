@@ -23,7 +23,7 @@ describe.skipIf(reason !== undefined)('list, show, files, names and grants are t
 
   beforeAll(async () => {
     truth = await StateTruth.open()
-  }, 120_000)
+  })
 
   afterAll(() => truth?.[Symbol.asyncDispose](), 120_000)
 

@@ -178,7 +178,7 @@ describe('kill -9 (threat T40)', () => {
       await counted.continues()
     }
     await counted.ends()
-  }, 120_000)
+  })
 
   test.each([1, 2, 3])(
     'of all programs at once, in random order %d, leaves only the sandbox that was not killed',

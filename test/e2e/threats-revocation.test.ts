@@ -35,7 +35,7 @@ beforeAll(async () => {
   deployment = await Deployment.open({ env: USERS_ENV })
   owner = new TestUser(deployment, deployment.host.token)
   bob = new TestUser(deployment, mintToken('bob'))
-}, 120_000)
+})
 afterAll(() => deployment[Symbol.asyncDispose](), 120_000)
 
 /** Log events of control about a sandbox. */
@@ -87,7 +87,7 @@ describe('while output streams', () => {
     expect(driver.reconnections).toBe(0)
     await using again = new Attached(bob.server(), { session: driver.session })
     await expectFailure(again, 'session_not_found')
-  }, 120_000)
+  })
 
   test.concurrent('a sign-out disconnects its own clients, not other sign-ins of the account (threat T6)', async () => {
     await deployment.create('signed')
@@ -103,7 +103,7 @@ describe('while output streams', () => {
     await expectMoreOutput(driver)
     await using again = new Attached(laptop.server(), { session: driver.session })
     await expectFailure(again, 'unauthorized')
-  }, 120_000)
+  })
 
   test.concurrent('deleting an account disconnects all clients of its sandboxes, and it from others (threat T6)', async () => {
     const carol = new TestUser(deployment, mintToken('carol'))
@@ -127,7 +127,7 @@ describe('while output streams', () => {
     await expectMoreOutput(driver)
     expect((await carol.fetch('/api/sandboxes')).status).toBe(401)
     await deployment.waitUntilGone(String(id))
-  }, 120_000)
+  })
 })
 
 describe('while sandboxd is stopped', () => {
@@ -222,4 +222,4 @@ test('the CLI prints that access was revoked (threat T6)', async () => {
   const { code, stderr } = await done
   expect(code).toBe(255)
   expect(stderr).toContain('revoked')
-}, 120_000)
+})

@@ -31,7 +31,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     /** Opens each view, one after the other. */
     const views: Readonly<Record<string, (workbench: WorkbenchPage) => Promise<void>>> = {
@@ -142,7 +142,7 @@ describe.skipIf(problem !== undefined)(
         }
       }
       expect(violations).toEqual({})
-    }, 120_000)
+    })
 
     /** Accessible name of the focused element. */
     const focused = (workbench: WorkbenchPage): Promise<string> =>

@@ -15,7 +15,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     /** Computed colors of a word. */
     async function drawn({ page }: WorkbenchPage, word: string): Promise<Drawn> {
@@ -59,7 +59,6 @@ describe.skipIf(problem !== undefined)(
         // The former background color stays distinguishable from the text.
         expect((await drawn(workbench, 'REDDISH')).ground).toBe(plain)
       },
-      60_000,
     )
 
     test('are announced to programs', async () => {

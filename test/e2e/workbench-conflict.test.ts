@@ -21,7 +21,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     /** Opens a file that changed on disk while text was typed at its end. */
     async function openConflict(path: string, before: string, theirs: string): Promise<EditedWorkspace> {

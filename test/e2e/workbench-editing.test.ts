@@ -12,7 +12,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     const editor = (workbench: WorkbenchPage): Locator => workbench.page.locator('.cm-content:visible')
     const question = (workbench: WorkbenchPage): Locator =>

@@ -21,7 +21,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     test('accepts typing during a slow save', async () => {
       await using workspace = await EditedWorkspace.open(fixture)
@@ -272,40 +272,36 @@ describe.skipIf(problem !== undefined)(
       expect(await workspace.read('mark.txt')).toBe('\u{feff}N\r\na\r\nb\r\none\r\ntwo\r\n')
     })
 
-    test.each(['dark', 'light'] as const)(
-      'has a readable search bar (%s)',
-      async (theme) => {
-        await using workspace = await EditedWorkspace.open(fixture, { colorScheme: theme })
-        const { workbench } = workspace
-        const { page } = workbench
-        await page.evaluate((name) => (document.documentElement.dataset['theme'] = name), theme)
-        await workspace.show('find.txt', 'alpha beta')
-        await editor(workbench).click()
-        await page.keyboard.press('Control+F')
-        const bar = page.locator('.cm-search')
-        await bar.waitFor()
-        const parts = await bar.locator('input, button, label').evaluateAll((elements) =>
-          elements.map((element) => {
-            const { width, height } = element.getBoundingClientRect()
-            const name = `${element.tagName} ${element.getAttribute('name') ?? element.textContent}`
-            const isBox = element instanceof HTMLInputElement && element.type === 'checkbox'
-            // A checkbox is reached by its label.
-            const isLarge = isBox || (width >= 24 && height >= 24)
-            return { name, isLarge, isReadable: Number.parseFloat(getComputedStyle(element).fontSize) >= 12 }
-          }),
-        )
-        expect(parts.filter(({ isLarge, isReadable }) => !isLarge || !isReadable)).toEqual([])
-        const colors = await page.evaluate(() => {
-          const probe = document.body.appendChild(document.createElement('i'))
-          probe.style.color = 'var(--line)'
-          const line = getComputedStyle(probe).color
-          probe.remove()
-          const panels = document.querySelector('.cm-panels')
-          return [line, panels === null ? '' : getComputedStyle(panels).borderBottomColor]
-        })
-        expect(colors[1]).toBe(colors[0])
-      },
-      60_000,
-    )
+    test.each(['dark', 'light'] as const)('has a readable search bar (%s)', async (theme) => {
+      await using workspace = await EditedWorkspace.open(fixture, { colorScheme: theme })
+      const { workbench } = workspace
+      const { page } = workbench
+      await page.evaluate((name) => (document.documentElement.dataset['theme'] = name), theme)
+      await workspace.show('find.txt', 'alpha beta')
+      await editor(workbench).click()
+      await page.keyboard.press('Control+F')
+      const bar = page.locator('.cm-search')
+      await bar.waitFor()
+      const parts = await bar.locator('input, button, label').evaluateAll((elements) =>
+        elements.map((element) => {
+          const { width, height } = element.getBoundingClientRect()
+          const name = `${element.tagName} ${element.getAttribute('name') ?? element.textContent}`
+          const isBox = element instanceof HTMLInputElement && element.type === 'checkbox'
+          // A checkbox is reached by its label.
+          const isLarge = isBox || (width >= 24 && height >= 24)
+          return { name, isLarge, isReadable: Number.parseFloat(getComputedStyle(element).fontSize) >= 12 }
+        }),
+      )
+      expect(parts.filter(({ isLarge, isReadable }) => !isLarge || !isReadable)).toEqual([])
+      const colors = await page.evaluate(() => {
+        const probe = document.body.appendChild(document.createElement('i'))
+        probe.style.color = 'var(--line)'
+        const line = getComputedStyle(probe).color
+        probe.remove()
+        const panels = document.querySelector('.cm-panels')
+        return [line, panels === null ? '' : getComputedStyle(panels).borderBottomColor]
+      })
+      expect(colors[1]).toBe(colors[0])
+    })
   },
 )

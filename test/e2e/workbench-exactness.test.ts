@@ -13,7 +13,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     /** Expects screen, colors and scrollback to equal those of an emulator that got every byte. */
     async function expectExact(terminal: TerminalView): Promise<void> {
@@ -65,7 +65,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.locator('.banner.waiting').waitFor({ state: 'detached' })
       await expectExact(workbench.first)
       expect(workbench.errors).toEqual([])
-    }, 120_000)
+    })
 
     test('is exact after a reload, during output and at rest', async () => {
       await using workbench = await fixture.openPage()
@@ -82,7 +82,7 @@ describe.skipIf(problem !== undefined)(
       await expectExact(workbench.first)
       expect(await workbench.first.read('echo still $((40 + 2))')).toBe('still 42')
       await expectExact(workbench.first)
-    }, 120_000)
+    })
 
     /**
      * Erases up to the corner, where xterm.js looks for a missing line. Then fills every row to its last column, again after a resize, and
@@ -130,6 +130,6 @@ describe.skipIf(problem !== undefined)(
       await banner.waitFor({ state: 'detached' })
       await workbench.first.waitFor('finished')
       await expectExact(workbench.first)
-    }, 120_000)
+    })
   },
 )

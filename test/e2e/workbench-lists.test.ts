@@ -10,7 +10,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     test('report an unreachable server, and recover', async () => {
       await using workbench = await fixture.openPage()

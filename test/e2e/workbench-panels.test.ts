@@ -16,7 +16,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     test('keep their state for each sandbox', async () => {
       await using workbench = await fixture.openPage()
@@ -62,7 +62,7 @@ describe.skipIf(problem !== undefined)(
       await file.waitFor()
       await page.getByRole('treeitem', { name: 'late.txt' }).waitFor()
       await fixture.host.fetch('/api/sandboxes/other', { method: 'DELETE' })
-    }, 90_000)
+    })
 
     test('list the branches and which one is checked out', async () => {
       await using workbench = await fixture.openPage()
@@ -166,6 +166,6 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.read('rm -rf big zz-root.txt')
       await page.getByRole('treeitem', { name: 'big' }).waitFor({ state: 'detached' })
       expect(workbench.errors).toEqual([])
-    }, 120_000)
+    })
   },
 )

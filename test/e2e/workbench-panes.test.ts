@@ -11,7 +11,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     const tabs = (workbench: WorkbenchPage) => workbench.page.getByRole('tab')
 
@@ -67,7 +67,7 @@ describe.skipIf(problem !== undefined)(
       const list = async () => (await fixture.host.fetch('/api/account/sessions')).text()
       await eventually(async () => !(await list()).includes(session), { what: 'its end' })
       expect(workbench.errors).toEqual([])
-    }, 90_000)
+    })
 
     test('are focused in turn by shortcuts', async () => {
       await using workbench = await fixture.openPage()

@@ -18,7 +18,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     /** Creates a share link for the active terminal in the dialog. */
     async function share(owner: WorkbenchPage, choice: 'View only' | 'Can type'): Promise<string> {
@@ -107,7 +107,7 @@ describe.skipIf(problem !== undefined)(
         // A smaller font makes it fit.
         await eventually(() => isWhole(guest), { what: 'all of it to be in sight' })
       }
-    }, 120_000)
+    })
 
     test('passes control by request, by giving and by taking', async () => {
       await using owner = await fixture.openPage()
@@ -140,7 +140,7 @@ describe.skipIf(problem !== undefined)(
       await guest.first.until(({ role }) => role === 'viewer')
       await owner.button(/Cleo.*Give control/).click()
       await guest.first.until(({ role }) => role === 'driver')
-    }, 120_000)
+    })
 
     test('disconnects a guest whose access is revoked', async () => {
       await using owner = await fixture.openPage()
@@ -163,7 +163,7 @@ describe.skipIf(problem !== undefined)(
       await owner.first.run('echo "a se""cret"')
       await owner.first.waitFor('a secret')
       expect(await guest.first.text()).toBe(before)
-    }, 120_000)
+    })
 
     test('ends what a collaborator of the sandbox started, if the owner chooses so', async () => {
       await using owner = await fixture.openPage()
@@ -200,7 +200,7 @@ describe.skipIf(problem !== undefined)(
         JSON.stringify(await ask('/api/account/sessions', undefined)).includes(id)
       await eventually(async () => !(await isListed()), { what: 'its end' })
       expect((await owner.first.until(() => true)).status).toBe('attached')
-    }, 120_000)
+    })
 
     test('shows a full-screen program to a late viewer', async () => {
       await using owner = await fixture.openPage()
@@ -213,6 +213,6 @@ describe.skipIf(problem !== undefined)(
       await owner.first.type('again')
       await guest.first.waitFor('hello again')
       await expectSame(guest.first, owner.first)
-    }, 120_000)
+    })
   },
 )

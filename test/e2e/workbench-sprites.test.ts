@@ -17,6 +17,6 @@ describe.skipIf(problem !== undefined)(
       sprites.api.sprite('dev').freeze()
       expect(await workbench.first.read('echo thawed')).toBe('thawed')
       expect(workbench.errors).toEqual([])
-    }, 120_000)
+    })
   },
 )

@@ -23,7 +23,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.first.until(({ status }) => status === 'attached')
       expect(await workbench.first.session()).toBe(session)
       await page.getByRole('treeitem', { name: 'some.txt' }).waitFor()
-    }, 120_000)
+    })
   },
 )
 
@@ -33,7 +33,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     test('is reported, and loads on retry', async () => {
       await using workbench = await fixture.openPage()

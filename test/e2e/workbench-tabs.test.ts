@@ -14,7 +14,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     async function openFile({ page }: WorkbenchPage, path: string): Promise<void> {
       await page.keyboard.press('Control+Shift+O')

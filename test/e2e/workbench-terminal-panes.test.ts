@@ -11,7 +11,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     /** Creates a share link for the active terminal in the dialog. */
     async function share(owner: WorkbenchPage, choice: 'View only' | 'Can type'): Promise<string> {
@@ -57,7 +57,7 @@ describe.skipIf(problem !== undefined)(
       expect(await workbench.first.read('echo > now; sleep 0.1; echo done')).toBe('done')
       await workbench.page.keyboard.press('Control+Shift+ArrowUp')
       expect(await workbench.first.waitFor(/^\d+ \d+$/m)).toContain(`${rows} ${cols}`)
-    }, 90_000)
+    })
 
     test('fit a smaller window of a late viewer', async () => {
       await using owner = await fixture.openPage({ viewport: { width: 1280, height: 800 } })
@@ -90,7 +90,7 @@ describe.skipIf(problem !== undefined)(
       const letters = () =>
         late.page.locator('.xterm-rows').evaluate((element) => getComputedStyle(element).fontSize)
       await eventually(async () => (await letters()) === '14px', { what: 'letters of their size' })
-    }, 90_000)
+    })
 
     /** Ctrl+clicks a text at the end of a line. */
     async function follow(workbench: WorkbenchPage, text: string): Promise<void> {
@@ -142,7 +142,7 @@ describe.skipIf(problem !== undefined)(
       await open().getByText('deep/er/café.ts', { exact: true }).waitFor()
       await followAfter('rm -r $root/deep')
       await workbench.page.getByText('File not found: er/café.ts').waitFor()
-    }, 90_000)
+    })
 
     test('notice at once when the network goes and returns', async () => {
       await using workbench = await fixture.openPage()
@@ -170,7 +170,7 @@ describe.skipIf(problem !== undefined)(
       // The program saw no resize.
       expect(await workbench.first.read('stty size')).toBe(`${drawn[1]} ${drawn[0]}`)
       expect(await workbench.first.text()).not.toContain('\nresized')
-    }, 90_000)
+    })
 
     test('mark an inactive tab whose bell rings, and accept text from the first letter', async () => {
       await using workbench = await fixture.openPage()
@@ -228,6 +228,6 @@ describe.skipIf(problem !== undefined)(
         .getByRole('button', { name: /^Destroy/ })
         .click()
       await owner.page.locator('.banner.ended').getByText('Sandbox destroyed').waitFor()
-    }, 90_000)
+    })
   },
 )

@@ -14,7 +14,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     /** Expects the reported size to be the drawn one. */
     async function expectTold(terminal: TerminalView): Promise<void> {

@@ -14,7 +14,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     afterEach(async () => {
       // Also after a failed test, whose panes the next one would show.
@@ -116,7 +116,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.getByRole('button', { name: /started-inside/ }).waitFor()
       await inside(workbench, 'tmux kill-server')
       expect(workbench.errors).toEqual([])
-    }, 120_000)
+    })
 
     test('two pages and a real tmux client show and change the same panes', async () => {
       await using workbench = await fixture.openPage()
@@ -156,7 +156,7 @@ describe.skipIf(problem !== undefined)(
       expect(await client.exit).toMatchObject({ code: 0 })
       await inside(workbench, 'tmux kill-server')
       expect(other.errors).toEqual([])
-    }, 120_000)
+    })
 
     test('a pane has an alternate screen, a mouse and bracketed paste, also after a reload', async () => {
       await using workbench = await fixture.openPage()
@@ -190,7 +190,7 @@ describe.skipIf(problem !== undefined)(
       expect(await first.waitFor('below-2')).not.toContain('ALT\n')
       await inside(workbench, 'tmux kill-server')
       expect(workbench.errors).toEqual([])
-    }, 120_000)
+    })
 
     test('panes survive a restart of control', async () => {
       await using workbench = await fixture.openPage()
@@ -215,6 +215,6 @@ describe.skipIf(problem !== undefined)(
       await inside(workbench, 'tmux split-window -v -t %0')
       await eventually(async () => (await paneCount(workbench)) === 3, { what: 'a later split' })
       await inside(workbench, 'tmux kill-server')
-    }, 120_000)
+    })
   },
 )

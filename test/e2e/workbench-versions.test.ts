@@ -26,7 +26,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     test('are listed, created, browsed, compared, restored, undone and forked', async () => {
       await using workbench = await fixture.openPage({ acceptDownloads: true })
@@ -142,6 +142,6 @@ describe.skipIf(problem !== undefined)(
       expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(390)
       const width = await page.evaluate(() => document.documentElement.scrollWidth)
       expect(width).toBeLessThanOrEqual(390)
-    }, 90_000)
+    })
   },
 )

@@ -11,7 +11,7 @@ describe.skipIf(problem !== undefined)(
     let fixture: WorkbenchFixture
     beforeAll(async () => {
       fixture = await WorkbenchFixture.open()
-    }, 120_000)
+    })
 
     /** Opens another window of the same browser with the same terminal. */
     async function openWindow(workbench: WorkbenchPage): Promise<WorkbenchPage> {
@@ -61,7 +61,7 @@ describe.skipIf(problem !== undefined)(
       await workbench.page.close()
       await blank.goto(fixture.origin)
       await expectTabs(new WorkbenchPage(fixture, workbench.context, blank), ['dev', 'changed last'])
-    }, 90_000)
+    })
 
     /** True when the terminal has the focus. */
     const isInTerminal = ({ page }: WorkbenchPage): Promise<boolean> =>

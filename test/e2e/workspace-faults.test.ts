@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { TarBuffer } from '@sandwire/tar'
 import { eventually } from '@sandwire/testing'
 import { readShell } from './support/attached.ts'
@@ -10,7 +10,6 @@ const MIB = 1024 ** 2
 const LARGE_BYTES = 64 * MIB
 /** A few megabytes besides the file system's own overhead. */
 const SMALL_DISK_BYTES = 24 * MIB
-setDefaultTimeout(120_000)
 
 /** Only root can read sandboxd's descriptors and give a sandbox its own disk. */
 const isRoot = process.getuid?.() === 0

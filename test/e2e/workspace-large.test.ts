@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodePath, pathFromBytes } from '@sandwire/protocol'
 import { TarReader } from '@sandwire/tar'
 import { readShell } from './support/attached.ts'
 import { Deployment } from './support/deployment.ts'
 import { describeManyFiles, packManyFiles } from './support/many-files.ts'
 
-setDefaultTimeout(120_000)
 const W = '/api/workspaces/large'
 const MANY = describeManyFiles(8)
 const REFS = 5_000

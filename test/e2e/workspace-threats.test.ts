@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { encodePath } from '@sandwire/protocol'
@@ -8,7 +8,6 @@ import { hostileArguments, JSON_PATHS, QUERY_PATHS } from './support/hostile/inp
 import { type HostileRequest, INPUT_ROUTES, type InputRoute } from './support/hostile/requests.ts'
 import { HostileWorkspace, SECRET } from './support/hostile/workspace.ts'
 
-setDefaultTimeout(120_000)
 const REQUEST_TIMEOUT_MS = 20_000
 /** How much of a response is read: some never end. */
 const MAX_READ_BYTES = 4 * 1024 * 1024

@@ -327,7 +327,6 @@ describe('with a fake sandboxd', () => {
       expect(disconnects()).toBe(before + 1)
       await eventually(() => endless.open === 0, { what: 'the endless responses to be canceled' })
     },
-    40_000,
   )
 
   test('(threat T6) closes an attach that reaches sandboxd after the revocation', async () => {

@@ -8,4 +8,4 @@ const FIRST_SEED = Number(process.env['SANDWIRE_SEED'] ?? 1)
 test('versions survive crashes of control, sandboxes and stores', async () => {
   for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) await simulateVersions(seed)
   expect(SEEDS).toBeGreaterThan(0)
-}, 120_000)
+})

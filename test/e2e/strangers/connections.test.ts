@@ -18,7 +18,7 @@ beforeAll(async () => {
     mode: 0o600,
   })
   host = await startHost({ data, prefix: ['prlimit', `--nofile=${DESCRIPTORS}:${DESCRIPTORS}`] })
-}, 90_000)
+})
 afterAll(async () => {
   await host.stop()
   await rm(data, { recursive: true, force: true })

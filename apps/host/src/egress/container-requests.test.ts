@@ -161,42 +161,38 @@ const WORKER = `export default {
   },
 }`
 
-test.skipIf(!hasTools)(
-  `serves requests of workerd, https:// and WebSockets included${because}`,
-  async () => {
-    const miniflare = new Miniflare({
-      modules: [{ type: 'ESModule', path: 'index.js', contents: WORKER }],
-      modulesRoot: '/',
-      compatibilityDate: '2026-07-01',
-      serviceBindings: {
-        OUTSIDE: { external: { address: `unix:${join(folder, 'p.sock')}`, http: { style: 1 } } },
-      },
-    })
-    try {
-      const url = await miniflare.ready
-      const body = 'words'.repeat(100_000)
-      for (const target of ['http://good.com/a', 'https://good.com/a']) {
-        const headers = { 'x-url': target }
-        const answers = Array.from({ length: 10 }, async () =>
-          (await fetch(url, { method: 'PUT', headers, body })).json(),
-        )
-        for (const answer of await Promise.all(answers))
-          expect(answer).toMatchObject({ method: 'PUT', url: target, host: 'good.com', sandbox: null, body })
-        const echo = Promise.withResolvers<unknown>()
-        const options: unknown = { headers: { 'x-url': target.replace('/a', '/socket') } }
-        // Bun accepts headers there.
-        const socket = new WebSocket(url.href.replace('http', 'ws'), options as string[])
-        socket.onopen = () => socket.send('hello')
-        socket.onmessage = ({ data }) => echo.resolve(data)
-        socket.onclose = ({ code }) => echo.reject(new Error(`Closed with ${code}`))
-        expect(await echo.promise).toBe('hello')
-        socket.close()
-      }
-      expect((await fetch(url, { headers: { 'x-url': 'https://evil.com/' } })).status).toBe(502)
-      expect((await fetch(url, { headers: { 'x-url': 'https://own.com/' } })).status).toBe(403)
-    } finally {
-      await miniflare.dispose()
+test.skipIf(!hasTools)(`serves requests of workerd, https:// and WebSockets included${because}`, async () => {
+  const miniflare = new Miniflare({
+    modules: [{ type: 'ESModule', path: 'index.js', contents: WORKER }],
+    modulesRoot: '/',
+    compatibilityDate: '2026-07-01',
+    serviceBindings: {
+      OUTSIDE: { external: { address: `unix:${join(folder, 'p.sock')}`, http: { style: 1 } } },
+    },
+  })
+  try {
+    const url = await miniflare.ready
+    const body = 'words'.repeat(100_000)
+    for (const target of ['http://good.com/a', 'https://good.com/a']) {
+      const headers = { 'x-url': target }
+      const answers = Array.from({ length: 10 }, async () =>
+        (await fetch(url, { method: 'PUT', headers, body })).json(),
+      )
+      for (const answer of await Promise.all(answers))
+        expect(answer).toMatchObject({ method: 'PUT', url: target, host: 'good.com', sandbox: null, body })
+      const echo = Promise.withResolvers<unknown>()
+      const options: unknown = { headers: { 'x-url': target.replace('/a', '/socket') } }
+      // Bun accepts headers there.
+      const socket = new WebSocket(url.href.replace('http', 'ws'), options as string[])
+      socket.onopen = () => socket.send('hello')
+      socket.onmessage = ({ data }) => echo.resolve(data)
+      socket.onclose = ({ code }) => echo.reject(new Error(`Closed with ${code}`))
+      expect(await echo.promise).toBe('hello')
+      socket.close()
     }
-  },
-  30_000,
-)
+    expect((await fetch(url, { headers: { 'x-url': 'https://evil.com/' } })).status).toBe(502)
+    expect((await fetch(url, { headers: { 'x-url': 'https://own.com/' } })).status).toBe(403)
+  } finally {
+    await miniflare.dispose()
+  }
+})

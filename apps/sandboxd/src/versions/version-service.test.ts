@@ -220,7 +220,6 @@ describe('saving', () => {
       }
       writer.kill()
     },
-    60_000,
   )
 
   test('is done once more before sandboxd ends', async () => {
