@@ -1,11 +1,15 @@
 import { type FakeSprites, findFakeSpritesProblem } from '@sandwire/testing/fake-sprites'
 import type { RunningHost } from '../../test/e2e/support/control.ts'
-import { openSpritesServer } from '../../test/e2e/support/sprites-server.ts'
+import path from 'node:path'
+import { CLAUDE_PROFILE, openSpritesServer } from '../../test/e2e/support/sprites-server.ts'
 import { createSandbox, findWorkerd, openHost } from './control-plane.ts'
 import type { FilesPlace } from './workspace.ts'
 
 /** The only sandbox of a server with one sprite. */
 export const SPRITE_SANDBOX = 'default'
+
+/** What the sprite runs in place of Claude Code. */
+const FAKE_CLAUDE = path.resolve(import.meta.dir, '../../apps/control/test/support/fake-claude.ts')
 
 /** Why sprites cannot be measured here. */
 export const findSpritesProblem = findFakeSpritesProblem
@@ -19,6 +23,7 @@ export interface SpritesHost extends FilesPlace {
 
 export async function openSpritesHost(): Promise<SpritesHost> {
   const sprites = await openSpritesServer()
+  await sprites.write(CLAUDE_PROFILE, `#!/bin/sh\nexec '${process.execPath}' '${FAKE_CLAUDE}' "$@"\n`)
   try {
     return await openHost(
       async (host) => {

@@ -143,40 +143,74 @@ async function reattachStream(sprites: SpritesHost, proxy: FaultProxy): Promise<
   return times
 }
 
-function openTerminal(host: RunningHost, port: number, query: Readonly<Record<string, string>>): PtyClient {
-  return new PtyClient(
-    { port, headers: hostHeaders(host) },
-    `/ws/pty?${new URLSearchParams(query).toString()}`,
-  )
+/** A kind of sessions of the compat API. */
+interface CompatSessions {
+  readonly path: string
+  /** Name of the session, by which it is found again. */
+  readonly name: (client: PtyClient) => Promise<string>
+  readonly begin: (client: PtyClient) => Promise<void>
+  /** Throws unless it is the session that was begun. */
+  readonly use: (client: PtyClient, turn: number) => Promise<void>
 }
 
-/** The same of a terminal of the compat API, which is found again by its token. */
-async function reattachTerminal(sprites: SpritesHost, proxy: FaultProxy): Promise<number[]> {
-  const { host } = sprites
-  const connect = (query: Readonly<Record<string, string>>) => openTerminal(host, proxy.port, query)
+const TERMINALS: CompatSessions = {
+  path: '/ws/pty',
+  name: (client) => client.name(),
+  begin: async (client) => {
+    client.type('mark=the""same; echo mar""ked\n')
+    await client.waitForOutput('marked')
+  },
+  use: async (client, turn) => {
+    client.type(`echo "$mark shell ${turn}"\n`)
+    await client.waitForOutput(`thesame shell ${turn}`)
+  },
+}
+
+async function say(client: PtyClient, text: string): Promise<void> {
+  client.send({ type: 'user', message: `say ${text}` })
+  const isSaid = (): boolean => client.messages.some((message) => JSON.stringify(message).includes(text))
+  await eventually(isSaid, { what: text, ...WAIT })
+}
+
+const AGENTS: CompatSessions = {
+  path: '/ws/claude-stream',
+  name: async (client) => String((await client.first('system'))['session_id']),
+  begin: (client) => say(client, 'begun'),
+  use: async (client, turn) => {
+    if (client.messages[0]?.['resumed'] !== true) throw new Error('Another session was started')
+    await say(client, `turn ${turn}`)
+  },
+}
+
+/** The same of a session of the compat API. */
+async function reattachSession(
+  sessions: CompatSessions,
+  sprites: SpritesHost,
+  proxy: FaultProxy,
+): Promise<number[]> {
+  const headers = hostHeaders(sprites.host)
+  const connect = (query: Readonly<Record<string, string>>): PtyClient =>
+    new PtyClient({ port: proxy.port, headers }, `${sessions.path}?${new URLSearchParams(query).toString()}`)
   const times: number[] = []
-  let client = connect({ provider: 'shell' })
-  let session = await client.name()
-  client.type('mark=the""same; echo mar""ked\n')
-  await client.waitForOutput('marked')
+  let client = connect({})
+  let session = await sessions.name(client)
+  await sessions.begin(client)
   for (let turn = 0; turn < DISCONNECTS; turn += 1) {
     breakClient(sprites, proxy, turn)
     await client.closed()
     const lostMs = performance.now()
     do {
       await Bun.sleep(RECONNECT_MS)
-      client = connect({ provider: 'shell', session_id: session, resume: '1' })
+      client = connect({ session_id: session, resume: '1' })
       await eventually(() => client.messages.length > 0 || client.close !== undefined, {
         what: 'an answer',
         ...WAIT,
       })
     } while (client.messages.length === 0)
     times.push(performance.now() - lostMs)
-    session = await client.name()
-    client.type(`echo "$mark shell ${turn}"\n`)
-    await client.waitForOutput(`thesame shell ${turn}`)
+    session = await sessions.name(client)
+    await sessions.use(client, turn)
   }
-  client.type('exit\n')
   await client.disconnect()
   return times
 }
@@ -184,12 +218,15 @@ async function reattachTerminal(sprites: SpritesHost, proxy: FaultProxy): Promis
 async function measureReattach(sprites: SpritesHost) {
   await using proxy = openFaultProxy({ target: { port: sprites.host.port } })
   const streams = await reattachStream(sprites, proxy)
-  const terminals = await reattachTerminal(sprites, proxy)
+  const terminals = await reattachSession(TERMINALS, sprites, proxy)
+  const agents = await reattachSession(AGENTS, sprites, proxy)
   return {
     'sandwire.v1': median(streams),
     'sandwire.v1 slowest': slowest(streams),
     '/ws/pty': median(terminals),
     '/ws/pty slowest': slowest(terminals),
+    '/ws/claude-stream': median(agents),
+    '/ws/claude-stream slowest': slowest(agents),
   }
 }
 
@@ -198,8 +235,20 @@ export const spritesReattach: Row = {
   title: 'reattach to a sprite',
   unit: 'ms',
   about: `${DISCONNECTS} broken connections each: of the client, of the API, with refused attaches, and by a sprite that freezes.`,
-  targets: [below('sandwire.v1 slowest', REATTACH_MS, 'ms'), below('/ws/pty slowest', REATTACH_MS, 'ms')],
-  open: openSprites(['sandwire.v1', 'sandwire.v1 slowest', '/ws/pty', '/ws/pty slowest'], measureReattach),
+  targets: ['sandwire.v1', '/ws/pty', '/ws/claude-stream'].map((each) =>
+    below(`${each} slowest`, REATTACH_MS, 'ms'),
+  ),
+  open: openSprites(
+    [
+      'sandwire.v1',
+      'sandwire.v1 slowest',
+      '/ws/pty',
+      '/ws/pty slowest',
+      '/ws/claude-stream',
+      '/ws/claude-stream slowest',
+    ],
+    measureReattach,
+  ),
 }
 
 /** A terminal of the compat API in which `cat` runs, for the row's common measurement. */
