@@ -1,8 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { SOFTWARE_VERSION } from '@sandwire/protocol'
+import { CLAUDE_PROFILE_TEXT, SHELL_PROFILE_TEXT } from '../../apps/control/src/providers/sprites/layout.ts'
 import { type FakeSprites, findFakeSpritesProblem, openFakeSprites } from '@sandwire/testing/fake-sprites'
 
 const SCRIPTS = path.resolve(import.meta.dir, '../../deploy/sandbox')
@@ -61,8 +71,28 @@ describe.skipIf(problem !== undefined)(
       expect([installed, search].map((file) => statSync(file).ino)).toEqual(before)
       const checked = await run('smoke_check.sh')
       expect(checked).toMatchObject({ code: 0, error: '' })
-      expect(checked.out).toContain('exec       /home/sprite/workspace\nattach     attached\n')
+      expect(checked.out).toContain('exec       /home/sprite/workspace\nattach     attached\nclaude     ')
       expect(await run('restart_workspace_service.sh')).toMatchObject({ code: 0 })
+    })
+
+    test('write the profiles that control writes where there are none', () => {
+      const profiles = path.join(api.sprite('dev').root, 'srv/workspace-api/profiles')
+      expect(readFileSync(path.join(profiles, 'shell'), 'utf8')).toBe(SHELL_PROFILE_TEXT)
+      expect(readFileSync(path.join(profiles, 'claude'), 'utf8')).toBe(CLAUDE_PROFILE_TEXT)
+    })
+
+    test('find Claude Code where the owner of the sprite says', async () => {
+      const { root } = api.sprite('dev')
+      const files = {
+        '.auth/claude.env': 'PATH="$HOME/agents:$PATH"\nMARK=7\n',
+        'agents/claude': '#!/bin/sh\necho "$MARK.0 $1"\n',
+      }
+      for (const [name, text] of Object.entries(files)) {
+        const file = path.join(root, 'home/sprite', name)
+        mkdirSync(path.dirname(file), { recursive: true })
+        writeFileSync(file, text, { mode: 0o755 })
+      }
+      expect((await run('smoke_check.sh')).out).toContain('claude     7.0 --version\n')
     })
 
     test('refuse a program of another version', async () => {

@@ -18,7 +18,7 @@ import {
 import { claudeClose, type ClaudeServerMessage, encodeClaudeMessage } from '@sandwire/internal-api'
 import type { ClaudeSession } from './claude-session.ts'
 import type { ExecCodec, ExecEffect, ExecOutput, ExecReplay } from './exec-codec.ts'
-import { CLAUDE_PROFILE } from './layout.ts'
+import { CLAUDE_ENV } from './layout.ts'
 
 /** A line of the program; what it reads of files and images is in one. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024
@@ -31,7 +31,7 @@ const MAX_ID_CHARS = 200
 /** Exit codes of a shell that could not start a program. */
 const NOT_STARTED: readonly number[] = [126, 127]
 
-const NOT_INSTALLED = `Cannot start the agent: Claude Code is not installed in the sprite. Install it there, or name it in ${CLAUDE_PROFILE}`
+const NOT_INSTALLED = `Cannot start the agent: Claude Code is not installed in the sprite. Install it there, or add its folder to PATH in ${CLAUDE_ENV}`
 const NOT_SIGNED_IN = `Cannot start the agent: Claude Code is not signed in in the sprite, or its login is no longer accepted. Run "claude" in a terminal of the sprite and sign in`
 const LOST =
   'Lines of the agent may be missing here: the Sprites API did not keep all that it wrote while no client was connected'

@@ -18,10 +18,10 @@ cd '${WORKSPACE}' || exit 1
 exec bash -l "$@"
 `
 
-/** Starts Claude Code for `/ws/claude-stream`; operators may replace it too. */
+/** Starts Claude Code for `/ws/claude-stream`. As deploy/sandbox/configure_exec_profiles.sh writes it. */
 export const CLAUDE_PROFILE = `${SERVICE_ROOT}/profiles/claude`
 /** Environment of Claude Code that the sprite's owner wrote, such as a key; outside the workspace. Nothing of the server is in it. */
-const CLAUDE_ENV = '/home/sprite/.auth/claude.env'
+export const CLAUDE_ENV = '/home/sprite/.auth/claude.env'
 export const CLAUDE_PROFILE_TEXT = `#!/bin/sh
 cd '${WORKSPACE}' || exit 1
 if [ -r ${CLAUDE_ENV} ]; then
