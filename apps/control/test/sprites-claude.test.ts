@@ -550,6 +550,22 @@ describe.skipIf(problem !== undefined)(
       for (const each of [client, viewer]) each.disconnect()
     })
 
+    test('close a client that gets more than may wait for it, or whose access was revoked, and continue', async () => {
+      const { client, session } = await begin()
+      say(client, 'fill 20000000')
+      expect(await ends(client)).toEqual({ code: 4005, reason: 'rate_limited' })
+      const again = await open(request({ session, authorization: { identity: 'bob', grant: 'g1' } }))
+      say(again, 'say more')
+      await shows(again, 'more')
+      made.provider.execSessions.disconnect({ grant: 'g1' })
+      expect(again.closed).toEqual({ code: 4008, reason: 'revoked' })
+      expect(again.messages.at(-1)).toMatchObject({ type: 'system', subtype: 'error' })
+      const last = await open(request({ session }))
+      say(last, 'say still here')
+      await shows(last, 'still here')
+      last.disconnect()
+    })
+
     test('end some time after their last client, and are missing then', async () => {
       const { client, session } = await begin({ keepSeconds: 60 })
       await leave(client, session)
