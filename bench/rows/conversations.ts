@@ -127,7 +127,7 @@ async function measureIdle(): Promise<Readonly<Record<'resting' | 'with a browse
   await repeat(WARM_UP, () => converse(bench))
   const settle = async (): Promise<number> => {
     await Bun.sleep(REST_MS)
-    return readProcessMemory(workerd).pssBytes
+    return readProcessMemory(workerd).anonymousBytes
   }
   const before = await settle()
   const ids = await repeat(CONVERSATIONS - WARM_UP, () => converse(bench))
@@ -137,7 +137,7 @@ async function measureIdle(): Promise<Readonly<Record<'resting' | 'with a browse
   const followed = await settle()
   for (const socket of sockets) socket.close()
   const each = (bytes: number): number => bytes / ids.length / KIBIBYTE
-  return { resting: each(resting - before), 'with a browser': each(followed - resting) }
+  return { resting: each(resting - before), 'with a browser': each(followed - before) }
 }
 
 const BARE = `
@@ -171,7 +171,7 @@ async function measureBare(): Promise<number> {
   const open = async (count: number): Promise<number> => {
     for (let left = count; left > 0; left -= 1) sockets.push(await openSocket(`${base}${sockets.length}`))
     await Bun.sleep(REST_MS)
-    return readProcessMemory(workerd).pssBytes
+    return readProcessMemory(workerd).anonymousBytes
   }
   const before = await open(WARM_UP)
   const growth = (await open(CONVERSATIONS - WARM_UP)) - before
@@ -185,7 +185,7 @@ export const idleConversations: Row = {
   title: 'memory per idle conversation',
   unit: 'KiB',
   digits: 1,
-  about: `Growth of workerd's PSS over ${CONVERSATIONS} conversations whose agents have answered, 30 s after the last; then again with a browser on each. Beside it, a WebSocket of an empty Durable Object each. Sandboxes and agents are simulated.`,
+  about: `Growth of workerd's anonymous memory over ${CONVERSATIONS - WARM_UP} conversations whose agents have answered, 30 s after the last; then in all with a browser on each. Beside it, a WebSocket of an empty Durable Object each. Sandboxes and agents are simulated.`,
   targets: [],
   rounds: 1,
   open: async (): Promise<readonly (Competitor | Absent)[]> => [
