@@ -114,9 +114,13 @@ export class LookSchedule {
 }
 
 /** Pause between looks at a sandbox while the machine's memory does not grow; a shorter one costs CPU. */
-const MEMORY_LOOK_MS = 500
+const MEMORY_LOOK_MS = 2_000
+/** Pause before the first look, so that it does not slow down the start. */
+const FIRST_LOOK_MS = 200
 /** tmpfs folders that a sandbox can write to. */
 const MEMORY_FOLDERS = ['tmp', 'dev/shm']
+/** Type of tmpfs in `statfs`. */
+const TMPFS_MAGIC = 0x01021994
 /** Pid in the sandbox of its init, whose root is the sandbox's. */
 const INIT = 1
 /** Pids in the sandbox of init and sandboxd, which are not killed. */
@@ -230,8 +234,9 @@ function memoryFileBytes(pid: number | undefined): number {
   if (pid === undefined) return 0
   return MEMORY_FOLDERS.reduce((sum, folder) => {
     try {
-      const { blocks, bfree, bsize } = statfsSync(`/proc/${pid}/root/${folder}`)
-      return sum + (blocks - bfree) * bsize
+      const { type, blocks, bfree, bsize } = statfsSync(`/proc/${pid}/root/${folder}`)
+      // Until init has changed its root, these are folders of the machine.
+      return type === TMPFS_MAGIC ? sum + (blocks - bfree) * bsize : sum
     } catch {
       // Ended.
       return sum
@@ -244,7 +249,7 @@ const MAX_EXCEEDED = 20
 /** Exact sizes are measured for this long, the largest first; the others count with their resident memory, an upper bound. */
 const MEASURE_MS = 200
 
-/** What is not available of the machine's memory and swap, up to a constant; 0 when it is hidden. */
+/** What is not available of the machine's memory and swap, up to a constant. When that is hidden, as if it grew as fast as it can. */
 function machineMemoryBytes(): number {
   try {
     const text = readFileSync('/proc/meminfo', 'utf8')
@@ -253,7 +258,7 @@ function machineMemoryBytes(): number {
     return -1024 * (read('MemAvailable') + read('SwapFree'))
   } catch {
     // A /proc with processes only.
-    return 0
+    return performance.now() * FILL_BYTES_PER_MS
   }
 }
 
@@ -276,7 +281,7 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
       : decideMemoryAction(measureAll(entries), common, limitBytes)
   }
   return {
-    intervalMs: MIN_POLL_MS,
+    intervalMs: FIRST_LOOK_MS,
     check: () => {
       const startedMs = performance.now()
       const machineBytes = machineMemoryBytes()
@@ -295,6 +300,7 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
   }
 }
 
+const NETLINK_LOOK_MS = 500
 /** Queues of netlink sockets may take this share of the memory limit, which does not include them. */
 const NETLINK_SHARE = 1 / 8
 /** More than one netlink socket can queue: twice the default of `rmem_max`. */
@@ -331,7 +337,7 @@ export function watchNetlink({ findInit, pids, memoryBytes }: WatchedSockets, en
   const limitBytes = memoryBytes * NETLINK_SHARE
   let exceeded = 0
   return {
-    intervalMs: MEMORY_LOOK_MS,
+    intervalMs: NETLINK_LOOK_MS,
     check: () => {
       const init = findInit()
       const isPossible = init !== undefined && countSockets(init) * NETLINK_QUEUE_BYTES > limitBytes
