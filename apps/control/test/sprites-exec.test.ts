@@ -2,8 +2,11 @@ import { describe, expect, test } from 'bun:test'
 import { COMPAT_HISTORY_BYTES } from '@sandwire/internal-api'
 import { decodeExecFrame, encodeInput, formatExecQuery } from '../src/providers/sprites/exec-frames.ts'
 import { InputQueue } from '../src/providers/sprites/input-queue.ts'
+import { ClaudeCodec } from '../src/providers/sprites/claude-codec.ts'
+import { ClaudeSession } from '../src/providers/sprites/claude-session.ts'
 import { ExecBridge, type BridgedExec } from '../src/providers/sprites/exec-bridge.ts'
-import type { ExecEffect } from '../src/providers/sprites/exec-codec.ts'
+import type { ExecCodec, ExecEffect, ExecOutput } from '../src/providers/sprites/exec-codec.ts'
+import type { ExecEvent } from '../src/providers/sprites/exec-connection.ts'
 import { TerminalCodec } from '../src/providers/sprites/terminal-codec.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -173,6 +176,25 @@ describe('the messages of a terminal', () => {
   })
 })
 
+function bridgeOf(
+  exec: BridgedExec,
+  sent: (text: string) => void,
+  codec: ExecCodec = new TerminalCodec('name', 'driver', 'none'),
+): ExecBridge {
+  const client = { send: (message: string | Uint8Array) => sent(String(message)), close: () => undefined }
+  return new ExecBridge(client, exec, codec, {
+    nowMs: () => 0,
+    every: () => () => undefined,
+    yieldTurn: () => Bun.sleep(0),
+    heartbeatMs: 1,
+    onActivity: () => undefined,
+    onExit: () => undefined,
+    onRefuse: () => undefined,
+    toOthers: () => undefined,
+    onEnd: () => undefined,
+  })
+}
+
 describe('a connection to a terminal', () => {
   const OUTPUT = { kind: 'output', stream: 'stdout', bytes: new Uint8Array(16 * 1024) } as const
   /** A process that always has output, until `count` reads. */
@@ -189,21 +211,6 @@ describe('a connection to a terminal', () => {
       resize: async () => undefined,
       close: () => undefined,
     }
-  }
-
-  function bridgeOf(exec: BridgedExec, sent: (text: string) => void): ExecBridge {
-    const client = { send: (message: string | Uint8Array) => sent(String(message)), close: () => undefined }
-    return new ExecBridge(client, exec, new TerminalCodec('name', 'driver', 'none'), {
-      nowMs: () => 0,
-      every: () => () => undefined,
-      yieldTurn: () => Bun.sleep(0),
-      heartbeatMs: 1,
-      onActivity: () => undefined,
-      onExit: () => undefined,
-      onRefuse: () => undefined,
-      toOthers: () => undefined,
-      onEnd: () => undefined,
-    })
   }
 
   test('leaves turns to others while it has much output', async () => {
@@ -227,5 +234,66 @@ describe('a connection to a terminal', () => {
     for (let count = 0; count < 10; count++)
       bridge.receive(JSON.stringify({ type: 'input', data: 'x'.repeat(1024 * 1024) }))
     expect(sent).toEqual(['{"type":"error","data":"Cannot take more input: the process does not read it"}'])
+  })
+})
+
+describe('a connection to Claude Code', () => {
+  const outputOf = (...ids: readonly string[]): ExecOutput => ({
+    kind: 'output',
+    stream: 'stdout',
+    bytes: bytes(ids.map((uuid) => `${JSON.stringify({ type: 'assistant', uuid })}\n`).join('')),
+  })
+  const connected = { type: 'system', subtype: 'connected', session_id: 'token' }
+
+  /** A client that joins when `b` was the last line that any client was sent; `read` has what the process wrote. */
+  function join(historyBytes: number, read: () => Promise<ExecEvent | undefined>) {
+    const session = new ClaudeSession(ClaudeSession.begin({}), () => undefined)
+    session.sent('assistant b', 2)
+    const exec = {
+      read,
+      readWithin: read,
+      write: async () => undefined,
+      resize: async () => undefined,
+      close: () => undefined,
+    }
+    const sent: unknown[] = []
+    const codec = new ClaudeCodec({
+      name: 'token',
+      session,
+      isNew: false,
+      historyBytes,
+      mayInput: true,
+      mintId: () => 'id',
+    })
+    const bridge = bridgeOf(exec, (text) => void sent.push(JSON.parse(text)), codec)
+    return { bridge, session, sent }
+  }
+
+  test('takes no line for sent that comes after the client left', async () => {
+    const seen = outputOf('b')
+    const events = [seen, outputOf('c'), outputOf('d')]
+    const { bridge, session, sent } = join(seen.bytes.length, async () => {
+      const event = events.shift()
+      if (events.length === 0) bridge.clientClosed(1000)
+      return event
+    })
+    await bridge.run()
+    expect(sent).toMatchObject([connected, { uuid: 'c' }])
+    expect(session.mark).toEqual({ id: 'assistant c', count: 3 })
+  })
+
+  test.each([
+    ['the client', true],
+    ['the sprite', false],
+  ])('takes no earlier line for sent when %s leaves during the replay', async (_, isClient) => {
+    const events = [outputOf('a')]
+    const { bridge, session, sent } = join(10_000, async () => {
+      const event = events.shift()
+      if (event === undefined && isClient) bridge.clientClosed(1000)
+      return event ?? (isClient ? outputOf('b', 'c') : undefined)
+    })
+    await bridge.run()
+    expect(session.mark).toEqual({ id: 'assistant b', count: 2 })
+    expect(JSON.stringify(sent)).not.toContain('may be missing')
   })
 })

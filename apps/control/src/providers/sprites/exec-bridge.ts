@@ -68,10 +68,11 @@ export class ExecBridge {
     const stopWaiting = this.#codec.isStarted ? undefined : this.#awaitStart()
     try {
       this.#perform(this.#codec.greeting())
-      await this.#replay()
-      while (!this.#isEnded && !this.#codec.hasExited) {
+      const isOpen = await this.#replay()
+      while (isOpen && !this.#isEnded && !this.#codec.hasExited) {
         const event = await this.#exec.read()
-        if (event === undefined) break
+        // The codec takes what it receives for sent, so that later clients would not get it.
+        if (event === undefined || this.#isEnded) break
         this.#receive(event)
         await this.#shareTurn()
       }
@@ -110,19 +111,21 @@ export class ExecBridge {
     this.#close(close)
   }
 
-  /** Earlier output, which is no activity. */
-  async #replay(): Promise<void> {
+  /** Earlier output, which is no activity. False: a connection ended before all of it had come. */
+  async #replay(): Promise<boolean> {
     const untilMs = this.#deps.nowMs() + MAX_REPLAY_MS
     const isOver = (): boolean => this.#isEnded || this.#codec.hasExited || this.#deps.nowMs() >= untilMs
     while (!isOver()) {
       const { replay } = this.#codec
       if (replay === 'none') break
       const event = await this.#exec.readWithin(replay === 'possible' ? REPLAY_MS : MAX_REPLAY_MS)
-      if (event === undefined || event === 'none') break
+      if (event === undefined || this.#isEnded) return false
+      if (event === 'none') break
       if (event.kind === 'output') this.#perform(this.#codec.output(event))
       else this.#receive(event)
     }
     this.#perform(this.#codec.replayed())
+    return true
   }
 
   /** A process that does not answer is of no use. Returns what stops waiting. */
