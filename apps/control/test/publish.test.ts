@@ -233,6 +233,7 @@ test('a conversation is published as a commit on a new branch with a pull reques
     files: ['made.txt'],
     withheld: [],
   })
+  expect(agents.changeRefs).toEqual(['deps/@types/node+1'])
   const publication = { branch: 'agent/talk', title: 'Talk', pullRequest: true }
   const first = await post(`${path}/publish`, publication)
   expect(first).toMatchObject({ status: 200, body: { repo: REPO, branch: 'agent/talk' } })

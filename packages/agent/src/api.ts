@@ -46,8 +46,9 @@
  * `GET /agents/:id/pack`: a git pack with the objects that the tree after the run has and the base does not; `not_found` when
  * `packBytes` of the result is null.
  *
- * `GET /agents/change`: the workspace as a change of its repository: a line with the `WorkspaceChange`, then the pack if
- * `diff.packBytes` is not null. `conflict` without a repository that has a commit of its remote `origin`.
+ * `GET /agents/change?ref=BRANCH`: the workspace as a change of its repository, in which work began with that branch: a line with
+ * the `WorkspaceChange`, then the pack if `diff.packBytes` is not null. `conflict` without a repository that has a commit of its
+ * remote `origin`.
  *
  * `DELETE /agents/:id`: removes journal, base and diff of an ended run: 204. Else `conflict`.
  */
@@ -275,9 +276,9 @@ export interface RunResult {
 export interface WorkspaceChange {
   /** URL of the remote, as the repository has it. */
   readonly remote: string
-  /** The newest commit that the remote has. */
+  /** The newest commit that the remote has on a branch that is not an agent's. */
   readonly parent: string
-  /** Branch of the remote that the current branch follows. */
+  /** Branch of the remote that the current branch follows, unless it is an agent's. */
   readonly branch: string | null
   readonly diff: DiffFacts
 }

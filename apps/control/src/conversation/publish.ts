@@ -65,11 +65,13 @@ export interface SandboxChange {
 /** Reads the files of the workspace as a change of its repository. */
 export function readChange(
   lookup: Pick<SandboxLookup, 'sandbox'>,
-  { sandbox }: Pick<ConversationRecord, 'sandbox'>,
+  { sandbox, request: { source } }: Pick<ConversationRecord, 'sandbox' | 'request'>,
   mayStart: boolean,
 ): Promise<SandboxChange> {
   return withDeadline({ ms: READ_MS, late: () => unreachable() }, async (signal) => {
-    const request = { method: 'GET', path: '/change', mayStart, waitMs: READ_MS } as const
+    const ref = source.kind === 'repo' ? source.ref : undefined
+    const path = `/change${ref === undefined ? '' : `?ref=${encodeURIComponent(ref)}`}`
+    const request = { method: 'GET', path, mayStart, waitMs: READ_MS } as const
     const response = await sendToAgent(lookup, { sandbox, run: null }, request)
     if (!response.ok) throw await readAgentError(response)
     const bytes = await readBoundedBytes(response, MAX_CHANGE_BYTES, signal)

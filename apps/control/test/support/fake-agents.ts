@@ -194,6 +194,9 @@ export class FakeAgents {
   /** What the sandbox says of its workspace; undefined: there is no repository. */
   change: { readonly remote: string; readonly branch?: string; readonly pack: FakeAgent['pack'] } | undefined
 
+  /** The branches with which work began, of requests for the change. */
+  readonly changeRefs: (string | null)[] = []
+
   readonly handle = async (
     request: Request,
     server?: FakeServer,
@@ -202,7 +205,10 @@ export class FakeAgents {
     const [, kind, id = '', verb = ''] = url.pathname.split('/')
     if (kind === 'sessions') return this.#clone(request, id)
     if (kind !== 'agents') return undefined
-    if (id === 'change') return this.#change()
+    if (id === 'change') {
+      this.changeRefs.push(url.searchParams.get('ref'))
+      return this.#change()
+    }
     const body = request.method === 'GET' ? {} : ((await request.json().catch(() => ({}))) as Body)
     if (request.method === 'PUT' && !this.runs.has(id)) {
       const agent = new FakeAgent(id, body)

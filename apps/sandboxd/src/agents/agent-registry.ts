@@ -137,8 +137,10 @@ export class AgentRegistry {
     return [...this.#records.keys()].map((id) => this.view(id))
   }
 
-  /** The workspace as a change of its repository, without files that contain a secret of a run, and the pack of its objects. */
-  async readChange(): Promise<{ readonly change: WorkspaceChange; readonly pack: Uint8Array<ArrayBuffer> }> {
+  /** The workspace as a change of its repository, in which work began with the branch `ref`, without files that contain a secret of a run, and the pack of its objects. */
+  async readChange(
+    ref: string | undefined,
+  ): Promise<{ readonly change: WorkspaceChange; readonly pack: Uint8Array<ArrayBuffer> }> {
     const { tree, temporaryFolder } = this.#deps
     const folder = mkdtempSync(path.join(temporaryFolder, 'change-'))
     const packFile = path.join(folder, 'pack')
@@ -148,6 +150,7 @@ export class AgentRegistry {
         {
           patchFile: path.join(folder, 'patch'),
           packFile,
+          ref,
           secrets: [...this.#records.values()].flatMap(({ meta }) => meta.secrets),
         },
       )

@@ -39,13 +39,14 @@ export type AgentHandler = (call: AgentCall, agents: AgentRegistry) => Response 
 
 /** Routes that accept query parameters. */
 export const AGENT_PARAMETERS: Readonly<Record<string, readonly string[]>> = {
+  '/agents/change': ['ref'],
   '/agents/:id/events': ['after', 'format', 'limit', 'wait'],
 }
 
 /** Routes that control uses to run agents; `packages/agent/src/api.ts` describes them. */
 export const AGENT_ROUTES: Readonly<Record<string, Readonly<Record<string, AgentHandler>>>> = {
   '/agents': { GET: (_, agents) => respondJson({ agents: agents.list() }) },
-  '/agents/change': { GET: (_, agents) => readChange(agents) },
+  '/agents/change': { GET: readChange },
   '/agents/:id': {
     GET: ({ id }, agents) => respondJson(agents.view(id)),
     PUT: startAgent,
@@ -185,8 +186,8 @@ function readPack({ id }: AgentCall, agents: AgentRegistry): Response {
   return respondFile(packFile, packBytes, 'application/x-git-packed-objects')
 }
 
-async function readChange(agents: AgentRegistry): Promise<Response> {
-  const { change, pack } = await agents.readChange()
+async function readChange({ url }: AgentCall, agents: AgentRegistry): Promise<Response> {
+  const { change, pack } = await agents.readChange(url.searchParams.get('ref') ?? undefined)
   return new Response(new Blob([`${JSON.stringify(change)}\n`, pack]), {
     headers: { 'content-type': 'application/octet-stream', 'cache-control': 'no-store' },
   })

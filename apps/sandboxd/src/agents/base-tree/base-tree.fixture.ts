@@ -75,8 +75,9 @@ export class TreeFixture implements Disposable {
     return makeDiff(this.context, base, { patchFile: this.patchFile, packFile: this.packFile, secrets })
   }
 
-  async makeChange(secrets: readonly string[] = []): Promise<WorkspaceChange> {
-    return makeChange(this.context, { patchFile: this.patchFile, packFile: this.packFile, secrets })
+  async makeChange(secrets: readonly string[] = [], ref?: string): Promise<WorkspaceChange> {
+    const { context, patchFile, packFile } = this
+    return makeChange(context, { patchFile, packFile, secrets, ref })
   }
 
   /** Git in another repository, with the pack of the change on stdin. */

@@ -55,6 +55,27 @@ test('a change of the branch that is followed, without changes', async () => {
   })
 })
 
+test('what an agent has pushed to its own branch is still a change, unless the workspace began with that branch', async () => {
+  using fixture = new TreeFixture()
+  using _clone = cloneInto(fixture)
+  const parent = fixture.git('rev-parse', 'HEAD').trim()
+  fixture.git('switch', '-q', '-c', 'agent/work')
+  fixture.write('edited', 'pushed\n')
+  fixture.git('commit', '-q', '-a', '-m', 'pushed')
+  fixture.git('push', '-q', '-u', 'origin', 'agent/work')
+  const change = await fixture.makeChange()
+  expect(change).toMatchObject({ parent, branch: null })
+  expect(change.diff.files.map((file) => file.path)).toEqual(['edited'])
+
+  const head = fixture.git('rev-parse', 'HEAD').trim()
+  const begun = await fixture.makeChange([], 'agent/work')
+  expect(begun).toMatchObject({ parent: head, branch: 'agent/work', diff: { files: [] } })
+
+  // Nothing else of the remote is known.
+  fixture.git('update-ref', '-d', 'refs/remotes/origin/main')
+  expect(await fixture.makeChange()).toMatchObject({ parent: head, diff: { files: [] } })
+})
+
 test('nothing that the repository configures runs', async () => {
   using fixture = new TreeFixture()
   using _clone = cloneInto(fixture)
