@@ -50,13 +50,15 @@ export function openTui(
   })
 }
 
-/** Options with which the interfaces of Claude Code and OpenCode continue a conversation. */
-const CONTINUES: ReadonlySet<string> = new Set(['--resume', '-r', '--session', '-s'])
+/** Options with which the interfaces of Claude Code and OpenCode name a conversation. */
+const CONTINUES: ReadonlySet<string> = new Set(['--resume', '-r', '--session', '-s', '--session-id'])
+/** A short one with its value attached. */
+const ATTACHED = /^(-[rs])([^=].*)$/
 
 /** The conversation that the arguments of an interface name; undefined: none. */
 export function conversationOf(args: readonly string[]): string | undefined {
   for (const [at, arg] of args.entries()) {
-    const [name = '', value = args[at + 1]] = arg.split('=', 2)
+    const [name = '', value = args[at + 1]] = ATTACHED.exec(arg)?.slice(1) ?? arg.split('=', 2)
     if (CONTINUES.has(name) && value !== undefined && !value.startsWith('-')) return value
   }
   return undefined
