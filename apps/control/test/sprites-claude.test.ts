@@ -225,6 +225,25 @@ describe('the messages of a session of Claude Code in a sprite', () => {
       expect(seen(codec.output(out(piece)))).toEqual([piece])
     })
 
+    test('have the last `system/init` also when the API replays only what came later', () => {
+      const { codec, replay } = join(leftAt(5), HISTORY.slice(3))
+      expect(seen([...codec.output(replay), ...codec.replayed()])).toEqual([INIT, ask('r1'), said('3')])
+      const late = join(leftAt(2), [said('8'), said('9')])
+      expect(seen([...late.codec.output(late.replay), ...late.codec.replayed()])).toEqual([
+        ERROR,
+        INIT,
+        said('8'),
+        said('9'),
+      ])
+      const newer = { ...INIT, uuid: 'init-2' }
+      const again = join(leftAt(2), [newer, said('9')])
+      expect(seen([...again.codec.output(again.replay), ...again.codec.replayed()])).toEqual([
+        ERROR,
+        newer,
+        said('9'),
+      ])
+    })
+
     test('repeat a request that is still open, which can then be answered', () => {
       const { codec, replay } = join(leftAt(7), HISTORY)
       expect(seen([...codec.output(replay), ...codec.replayed()])).toEqual([INIT, ask('r1')])
@@ -247,7 +266,12 @@ describe('the messages of a session of Claude Code in a sprite', () => {
 
     test('say so when the API has dropped lines, and leave out half a line', () => {
       const { codec, replay } = join(leftAt(2), ['f a line"}', said('8'), piece, said('9')])
-      expect(seen([...codec.output(replay), ...codec.replayed()])).toEqual([ERROR, said('8'), said('9')])
+      expect(seen([...codec.output(replay), ...codec.replayed()])).toEqual([
+        ERROR,
+        INIT,
+        said('8'),
+        said('9'),
+      ])
     })
 
     test('go on where it is not known how much the API replays', () => {
@@ -262,8 +286,8 @@ describe('the messages of a session of Claude Code in a sprite', () => {
       const effects = [1, 2, 3].flatMap((at) =>
         seen(codec.output(out({ ...said(`l${at}`), x: 'x'.repeat(900_000) }))),
       )
-      expect(effects.slice(0, 1)).toEqual([ERROR])
-      expect(effects).toHaveLength(4)
+      expect(effects.slice(0, 2)).toEqual([ERROR, INIT])
+      expect(effects).toHaveLength(5)
     })
 
     test('have everything when no client was sent anything', () => {

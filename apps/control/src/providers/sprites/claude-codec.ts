@@ -66,6 +66,7 @@ export class ClaudeCodec implements ExecCodec {
   readonly #stdout = new LineSplitter(MAX_LINE_BYTES)
   readonly #stderr = new LineSplitter(MAX_STDERR_LINE_BYTES)
   readonly #pending = new Map<string, PendingRequest>()
+  /** The last `system/init` before the line that is being read. */
   #init: string | undefined
   /** The last line that any client was sent before this one came, until it is found in the replay. */
   #mark: ClaudeSession['mark']
@@ -83,6 +84,7 @@ export class ClaudeCodec implements ExecCodec {
     this.#options = options
     const { session, isNew, historyBytes } = options
     this.#mark = isNew ? null : session.mark
+    this.#init = session.init ?? undefined
     this.#count = this.#mark?.count ?? 0
     this.#historyBytes = historyBytes
     this.#isReplaying = !isNew
@@ -246,14 +248,20 @@ export class ClaudeCodec implements ExecCodec {
     this.#held = []
     // What the API dropped may end within a line.
     const whole = first === undefined || first.line === undefined ? rest : [first, ...rest]
-    return [error(LOST), ...whole.flatMap(({ text, line }) => this.#show(text, line))]
+    const { init } = this.#options.session
+    const isRepeated = init !== null && !whole.some(({ line }) => line !== undefined && isInit(line))
+    return [
+      error(LOST),
+      ...(isRepeated ? [{ do: 'toClient', text: init } as const] : []),
+      ...whole.flatMap(({ text, line }) => this.#show(text, line)),
+    ]
   }
 
   /** Keeps what clients that join need: the last `system/init`, and the requests that wait for an answer. */
   #observe(text: string, line: Json): void {
     switch (textAt(line, 'type')) {
       case 'system':
-        if (textAt(line, 'subtype') === 'init') this.#init = text
+        if (isInit(line)) this.#init = text
         return
       case 'control_request':
         return this.#requested(text, line)
@@ -292,7 +300,7 @@ export class ClaudeCodec implements ExecCodec {
     // The whole message repeats its pieces.
     if (type === 'stream_event') return this.#isReplaying ? [] : [{ do: 'toClient', text }]
     const id = idOf(line)
-    if (id !== undefined) session.sent(id, (this.#count += 1))
+    if (id !== undefined) session.sent(id, (this.#count += 1), isInit(line) ? text : undefined)
     if (type === 'result' && line['is_error'] === false) session.worked()
     return [{ do: 'toClient', text }, ...this.#consequences(type, line)]
   }
@@ -315,6 +323,11 @@ function hasNoLogin(initialized: Json | undefined): boolean {
   const account = recordAt(initialized, 'account')
   const isNone = (name: string): boolean => (textAt(account, name) ?? 'none') === 'none'
   return textAt(account, 'apiProvider') === 'firstParty' && isNone('tokenSource') && isNone('apiKeySource')
+}
+
+/** True for the line that describes the program at the start of each turn. */
+function isInit(line: Json): boolean {
+  return textAt(line, 'type') === 'system' && textAt(line, 'subtype') === 'init'
 }
 
 /** What identifies a line among those of the program; undefined for lines that occur again. */

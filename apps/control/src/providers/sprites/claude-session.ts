@@ -3,6 +3,8 @@ import { z } from 'zod'
 
 /** Answered requests that are remembered, because slower clients still have to read them. */
 const MAX_ANSWERED = 256
+/** Of the stored `system/init`, which lists tools and commands; a longer one is not stored. */
+const MAX_INIT_CHARS = 64 * 1024
 
 const stateSchema = z.object({
   model: z.string(),
@@ -10,6 +12,8 @@ const stateSchema = z.object({
   mode: z.enum(['default', 'acceptEdits', 'plan']),
   /** The last line that any client was sent: its id, and its number among the lines that have one. */
   mark: z.object({ id: z.string(), count: z.int() }).nullable(),
+  /** The last `system/init` that any client was sent: a long turn leaves the API's replay without it. */
+  init: z.string().nullable().default(null),
   /** A turn has succeeded. */
   hasWorked: z.boolean(),
 })
@@ -33,6 +37,7 @@ export class ClaudeSession {
       maxThinkingTokens: maxThinkingTokens ?? null,
       mode: permissionMode ?? 'default',
       mark: null,
+      init: null,
       hasWorked: false,
     }
     return JSON.stringify(state)
@@ -52,6 +57,10 @@ export class ClaudeSession {
     return this.#state.mark
   }
 
+  get init(): State['init'] {
+    return this.#state.init
+  }
+
   get hasWorked(): boolean {
     return this.#state.hasWorked
   }
@@ -67,9 +76,11 @@ export class ClaudeSession {
     }
   }
 
-  /** A client was sent this line. */
-  sent(id: string, count: number): void {
-    if (count > (this.mark?.count ?? 0)) this.#change({ mark: { id, count } })
+  /** A client was sent this line; `init`: its text, if it is a `system/init`. */
+  sent(id: string, count: number, init?: string): void {
+    if (count <= (this.mark?.count ?? 0)) return
+    const stored = init === undefined ? this.init : init.length > MAX_INIT_CHARS ? null : init
+    this.#change({ mark: { id, count }, init: stored })
   }
 
   worked(): void {
