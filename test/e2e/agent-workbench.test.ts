@@ -387,6 +387,31 @@ describe.skipIf(problem !== undefined)('agents in the workbench', () => {
   )
 
   test(
+    'a page that shows no agents says that one waits, after a reload',
+    async () => {
+      held = Promise.withResolvers()
+      const post = (path: string, json: object): Promise<Response> =>
+        fixture.host.fetch(path, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(json),
+        })
+      const { id } = (await (await post('/api/conversations', {})).json()) as { readonly id: string }
+      await post(`/api/conversations/${id}/messages`, { text: 'hold the door' })
+      await using workbench = await fixture.openPage()
+      const { page } = workbench
+      const listed = page.waitForResponse(/\/api\/conversations\b/, WAIT)
+      await page.reload()
+      await listed
+      held.resolve()
+      await page.getByText('An agent is waiting for you: hold the door').waitFor(WAIT)
+      await shoot(workbench, 'waits')
+      expect(workbench.errors).toEqual([])
+    },
+    TEST_MS,
+  )
+
+  test(
     'a person publishes the changes of a run as a branch with a pull request, where the server can',
     async () => {
       const order = { repo: 'https://github.com/owner/one', task: 'write made.txt' }

@@ -35,6 +35,8 @@ function WorkbenchPage(): ReactElement {
   const parts = useParts()
   useDocumentTitle()
   useEffect(() => new Commands(parts).listen(window), [parts])
+  // Agents that begin to wait are reported, whatever the page shows.
+  useEffect(() => void parts.agents.refresh(), [parts])
   return (
     <div className="workbench">
       <SideBar />
