@@ -81,11 +81,15 @@ function ConversationPublishDialog({
       </Dialog>
     )
   const { repo, pullRequest, files, withheld } = load.change
+  const { published } = record
+  // A pull request that is missing is opened for the branch that is there.
+  const isComplete = published?.pullRequest !== null || !pullRequest
   return (
     <PublishDialog
       repo={repo}
       canOpenPullRequest={pullRequest}
       task={record.title}
+      before={isComplete ? (published ?? undefined) : undefined}
       summary=""
       publish={(publication) => publishConversation(record.id, { ...publication, repo })}
       onPublished={() => void feed.read()}

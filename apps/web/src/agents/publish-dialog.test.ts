@@ -6,3 +6,12 @@ test.each([
   ['  --  ', 'agent/changes'],
   ['x'.repeat(39) + ' and more', `agent/${'x'.repeat(39)}`],
 ])('the task %j suggests a branch', (task, branch) => expect(branchOf(task)).toBe(branch))
+
+test.each([
+  ['agent/fix', 'agent/fix-2'],
+  ['agent/fix-9', 'agent/fix-10'],
+  ['agent/fixes', 'agent/fix'],
+  ['other', 'agent/fix'],
+])('after the branch %j another one is suggested', (published, branch) =>
+  expect(branchOf('Fix', published)).toBe(branch),
+)

@@ -11,14 +11,17 @@ const { publish: texts } = agentTexts
 const MAX_TITLE_CHARS = 72
 const MAX_SLUG_CHARS = 40
 
-/** A name for the branch, from the first words of the task. */
-export function branchOf(task: string): string {
+/** A name for the branch, from the first words of the task; with a number if the changes were published under it before. */
+export function branchOf(task: string, published = ''): string {
   const slug = task
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .slice(0, MAX_SLUG_CHARS)
     .replaceAll(/^-+|-+$/g, '')
-  return `agent/${slug === '' ? 'changes' : slug}`
+  const name = `agent/${slug === '' ? 'changes' : slug}`
+  if (published === name) return `${name}-2`
+  const number = published.startsWith(`${name}-`) ? published.slice(name.length + 1) : ''
+  return /^[0-9]{1,4}$/.test(number) ? `${name}-${Number(number) + 1}` : name
 }
 
 function Result({
@@ -65,6 +68,7 @@ export function PublishDialog({
   repo,
   canOpenPullRequest,
   task,
+  before,
   summary,
   publish: send,
   onPublished,
@@ -75,6 +79,8 @@ export function PublishDialog({
   readonly canOpenPullRequest: boolean
   /** What the agent was asked to do. */
   readonly task: string
+  /** Where the changes were published before, and are not published again. */
+  readonly before?: Published | undefined
   /** The description that is suggested. */
   readonly summary: string
   readonly publish: (publication: Publication) => Promise<Published>
@@ -85,7 +91,7 @@ export function PublishDialog({
 }): ReactElement {
   const [firstLine = ''] = task.trim().split('\n')
   const [form, setForm] = useState({
-    branch: branchOf(firstLine),
+    branch: branchOf(firstLine, before?.branch),
     title: firstLine
       .replace(/[\p{C}\s]+/gu, ' ')
       .slice(0, MAX_TITLE_CHARS)
