@@ -69,6 +69,30 @@ describe('a hostile server', () => {
       }
     })
 
+    test('by a code that it requested for itself', async () => {
+      fixture.answers['GET /api/auth'] = () => fixture.auth({ issuer: hostile() })
+      fixture.answers['GET /.well-known/openid-configuration'] = () =>
+        Response.json({
+          issuer: hostile(),
+          token_endpoint: `${hostile()}/token`,
+          device_authorization_endpoint: `${hostile()}/device`,
+        })
+      fixture.answers['POST /token'] = () => Response.json({ error: 'access_denied' }, { status: 400 })
+      fixture.answers['POST /device'] = async () => {
+        const body = new URLSearchParams({ client_id: issuer.clientId, scope: 'openid' })
+        return await fetch(String(fixture.relay.metadata['device_authorization_endpoint']), {
+          method: 'POST',
+          body,
+        })
+      }
+      const run = await fixture.tryLogin(hostile())
+      expect(run.stderr).not.toContain('Enter code')
+      const { host } = new URL(issuer.url)
+      expect(run.stderr).toContain(`the page is at ${host}, not at the issuer ${new URL(hostile()).host}`)
+      expect(run.stderr).toContain(`sbx-stdio login ${hostile()} --trust`)
+      expect(run.code).toBe(2)
+    })
+
     test('and the refused token is revoked', async () => {
       await fixture.login()
       fixture.answers['GET /api/auth'] = () => fixture.auth({ clientId: issuer.otherClientId })

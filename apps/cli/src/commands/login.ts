@@ -70,6 +70,7 @@ async function signInWith(
       show,
       onOtherHosts,
       confirmEndpoints: (endpoints) => servers.checkEndpoints(endpoints),
+      confirmPage: (page, issuer) => servers.checkPage(page, issuer),
       trust,
       wait: io.wait,
       signal: interruption.signal,
@@ -90,8 +91,8 @@ It replaces an earlier sign-in to this server.
 
   URL                  the server (default: SBX_URL, or the only known one)
   --issuer ID          issuer to use, if the server has several
-  --trust              skip the question when the server shares an issuer with another one, or when its issuer is in a
-                       private network
+  --trust              skip the question when the server shares an issuer with another one, when its issuer is in a
+                       private network, or when the page to confirm at is on another host than the issuer
 `,
   options: { issuer: 'value', trust: 'flag' },
   parse: (options) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { DevicePolling, validatePrompt } from './device-sign-in.ts'
+import { DevicePolling, isPageOf, validatePrompt } from './device-sign-in.ts'
 
 const ANSWER = {
   device_code: 'd',
@@ -43,6 +43,17 @@ describe('validatePrompt', () => {
       expect(() => validatePrompt({ ...ANSWER, verification_uri }, ISSUER)).toThrow('no valid web page')
     },
   )
+})
+
+test.each([
+  ['https://login.example/device?user_code=A', ISSUER, true],
+  ['https://login.example:8443/device', ISSUER, false],
+  ['http://login.example/device', ISSUER, false],
+  ['https://login.example.evil.example/device', ISSUER, false],
+  ['https://microsoft.com/devicelogin', 'https://login.microsoftonline.com/t/v2.0', true],
+  ['https://microsoft.com/devicelogin', ISSUER, false],
+])('the page %s of %s: %j (threat T2)', (page, issuer, isIts) => {
+  expect(isPageOf(page, issuer)).toBe(isIts)
 })
 
 describe('DevicePolling', () => {

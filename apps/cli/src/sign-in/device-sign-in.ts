@@ -55,6 +55,22 @@ export function validatePrompt(authorization: DeviceAuthorization, issuer: strin
   return { address, code, completeAddress: complete === undefined ? undefined : validPage(complete) }
 }
 
+/** Hosts of pages of issuers that have them elsewhere. */
+const PAGE_HOSTS: Readonly<Record<string, readonly string[]>> = {
+  'login.microsoftonline.com': ['microsoft.com', 'www.microsoft.com', 'login.microsoft.com'],
+}
+
+/**
+ * True for a page of the issuer. A hostile server can be its own issuer and pass on a code of another issuer, where it requested
+ * that code for itself: a user who enters it there signs in the server.
+ */
+export function isPageOf(page: string, issuer: string): boolean {
+  const { host, protocol } = new URL(page)
+  const own = new URL(issuer)
+  if (protocol !== own.protocol) return false
+  return host === own.host || PAGE_HOSTS[own.host]?.includes(host) === true
+}
+
 /** Result of a poll. */
 export type PollOutcome =
   | { readonly kind: 'signedIn'; readonly tokens: Tokens }
@@ -150,6 +166,8 @@ export interface SignInOptions {
   readonly onOtherHosts: (hosts: readonly string[]) => void
   /** Called before the sign-in starts; throws if the user does not trust the server with these endpoints. */
   readonly confirmEndpoints: (endpoints: IssuerEndpoints) => Promise<void>
+  /** Called before the code is shown; throws if the user does not trust the server with this page of another host. */
+  readonly confirmPage: (page: string, issuer: string) => Promise<void>
   readonly trust: Pick<EndpointSource, 'isTrusted' | 'trustHint'>
   /** Waits between two polls; throws when aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
@@ -167,7 +185,7 @@ function otherHosts({ issuer, token, deviceAuthorization, revocation }: IssuerEn
 export async function signIn(
   origin: string,
   info: SignInIssuer,
-  { show, onOtherHosts, confirmEndpoints, trust, wait, signal }: SignInOptions,
+  { show, onOtherHosts, confirmEndpoints, confirmPage, trust, wait, signal }: SignInOptions,
 ): Promise<Credential> {
   try {
     const endpoints = await findEndpoints(info, trust, signal)
@@ -175,7 +193,10 @@ export async function signIn(
     const others = otherHosts(endpoints)
     if (others.length > 0) onOtherHosts(others)
     const authorization = await beginDeviceSignIn(endpoints, info, signal)
-    show(validatePrompt(authorization, info.issuer))
+    const prompt = validatePrompt(authorization, info.issuer)
+    for (const page of [prompt.address, prompt.completeAddress])
+      if (page !== undefined && !isPageOf(page, info.issuer)) await confirmPage(page, info.issuer)
+    show(prompt)
     const resource = info.requestParameters?.['resource']
     const tokens = await waitForTokens(endpoints, authorization, { resource, wait, signal })
     const credential = createCredential(origin, { info, endpoints }, tokens, Date.now())

@@ -18,6 +18,8 @@ export class ServerTrust {
   readonly #isTrusted: boolean
   /** Origins of other servers that the user confirmed it for. */
   readonly #confirmed = new Set<string>()
+  /** Hosts of pages that the user confirmed. */
+  readonly #confirmedPages = new Set<string>()
 
   constructor(context: CommandContext, isTrusted: boolean) {
     this.#context = context
@@ -30,6 +32,16 @@ export class ServerTrust {
       (stored) => isSameClient(stored, endpoints),
       (host, other) => `${host} uses the same issuer and client as ${other}, and could use your token there`,
     )
+  }
+
+  /** Before the user confirms at a page that is not the issuer's: the code may be one that the server requested for itself. */
+  async checkPage(page: string, issuer: string): Promise<void> {
+    const [{ host }, pageHost] = [new URL(this.#context.origin), new URL(page).host]
+    if (this.#confirmedPages.has(pageHost)) return
+    await this.#ask(
+      `the page is at ${pageHost}, not at the issuer ${new URL(issuer).host}: ${host} could sign in as you there`,
+    )
+    this.#confirmedPages.add(pageHost)
   }
 
   /** Before the server gets the token: is it of the server's issuer, and for this server alone? */
@@ -47,18 +59,24 @@ export class ServerTrust {
     matches: (stored: Credential) => boolean,
     reason: (host: string, other: string) => string,
   ): Promise<void> {
-    const { env, io, origin, server } = this.#context
+    const { env, origin } = this.#context
     const store = new CredentialStore(env)
     const isOther = (other: string): boolean => {
       const stored = other === origin || this.#confirmed.has(other) ? undefined : store.read(other)
       return stored !== undefined && matches(stored)
     }
     const other = store.origins().find(isOther)
-    if (other === undefined || this.#isTrusted) return
+    if (other === undefined) return
+    await this.#ask(reason(new URL(origin).host, other))
+    this.#confirmed.add(other)
+  }
+
+  async #ask(reason: string): Promise<void> {
+    const { io, origin, server } = this.#context
+    if (this.#isTrusted) return
     const { host } = new URL(origin)
-    io.info(reason(host, other))
+    io.info(reason)
     if ((await io.confirm?.(`Do you trust ${host}?`)) !== true)
       throw new UsageError(`Not signed in to ${host}`, `sbx-stdio login ${shellQuote(server)} --trust`)
-    this.#confirmed.add(other)
   }
 }
