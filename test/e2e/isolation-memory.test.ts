@@ -14,6 +14,13 @@ const HOARDS = [
   ['memory of a process', hoard('kept.append(b"x" * 4000000)')],
   ['memory that no process maps', hoard('os.write(fd, b"x" * 4000000)', 'fd = os.memfd_create("x")')],
   [
+    'shared memory that no process has resident',
+    hoard(
+      'm = mmap.mmap(-1, 4000000); m.write(b"x" * 4000000); m.madvise(mmap.MADV_DONTNEED); kept.append(m)',
+      'import mmap',
+    ),
+  ],
+  [
     'segments that no process is attached to',
     `${hoard('c = libc.shmget(0, 4000000, 0o1600); a = libc.shmat(c, None, 0); c >= 0 and libc.memset(a, 1, 4000000); c >= 0 and libc.shmdt(a); c < 0 and os._exit(1)')}`,
   ],

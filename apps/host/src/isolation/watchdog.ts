@@ -7,6 +7,7 @@ import {
   type ProcessEntry,
   signalProcess,
 } from './process-table.ts'
+import { sharedMemoryOf } from './shared-memory.ts'
 import { countSockets, netlinkBytes, socketBytes } from './socket-memory.ts'
 
 /** A check that is repeated while a sandbox runs. */
@@ -134,7 +135,7 @@ export interface MemoryUse {
   readonly bytes: number
   /** Its share of mapped shared memory. */
   readonly sharedBytes: number
-  /** What it holds in the kernel: its page tables, and at most by its descriptors, as pipes do. */
+  /** What it holds in the kernel: its page tables, at most by its descriptors, as pipes do, and shared memory that is not resident. */
   readonly heldBytes: number
   /** Open files; 0 if they are hidden or were not counted. */
   readonly openFiles: number
@@ -262,6 +263,31 @@ function machineMemoryBytes(): number {
   }
 }
 
+/** Shared memory of the whole machine, in RAM and swap, at most. */
+function machineSharedBytes(): number {
+  try {
+    const text = readFileSync('/proc/meminfo', 'utf8')
+    const read = (label: string): number =>
+      Number(new RegExp(`^${label}:\\s+([0-9]+) kB$`, 'm').exec(text)?.[1] ?? 0)
+    return 1024 * (read('Shmem') + read('SwapTotal') - read('SwapFree'))
+  } catch {
+    // A /proc with processes only.
+    return Infinity
+  }
+}
+
+/** Adds the shared memory that no process has resident, at most `mostBytes` in all. */
+function addHiddenMemory(
+  uses: readonly MemoryUse[],
+  shares: ReadonlyMap<number, number>,
+  mostBytes: number,
+): MemoryUse[] {
+  const hidden = uses.map(({ pid, sharedBytes }) => Math.max(0, (shares.get(pid) ?? 0) - sharedBytes))
+  const all = hidden.reduce((sum, bytes) => sum + bytes, 0)
+  const scale = all > mostBytes ? mostBytes / all : 1
+  return uses.map((use, index) => ({ ...use, heldBytes: use.heldBytes + (hidden[index] ?? 0) * scale }))
+}
+
 /** Enforces a memory limit on the processes below `rootPid`, where the kernel does not. */
 export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () => void): Watch {
   const schedule = new LookSchedule(MEMORY_LOOK_MS)
@@ -276,9 +302,15 @@ export function watchMemory(rootPid: number, limitBytes: number, endSandbox: () 
     const most = entries.reduce((sum, entry) => sum + entry.residentBytes + heldBytes(entry), 0)
     // An upper bound; the exact figure is more expensive.
     const leftBytes = limitBytes - most - common.fileBytes - common.socketBytes
-    return leftBytes >= 0
-      ? { kind: 'fine', leftBytes }
-      : decideMemoryAction(measureAll(entries), common, limitBytes)
+    const mostHidden = Math.max(0, machineSharedBytes() - common.fileBytes)
+    if (leftBytes >= mostHidden) return { kind: 'fine', leftBytes }
+    const shares = sharedMemoryOf(
+      entries.map(({ pid }) => pid),
+      performance.now() + MEASURE_MS,
+    )
+    const hidden = [...shares.values()].reduce((sum, bytes) => sum + bytes, 0)
+    if (leftBytes >= Math.min(hidden, mostHidden)) return { kind: 'fine', leftBytes }
+    return decideMemoryAction(addHiddenMemory(measureAll(entries), shares, mostHidden), common, limitBytes)
   }
   return {
     intervalMs: FIRST_LOOK_MS,
