@@ -114,8 +114,11 @@ describe.skipIf(problem !== undefined)(
       // The valid ones, so that the others were refused for what is wrong with them.
       await using valid = openClaude({ session_id: await tokens.mint(claude, now), resume: '1' })
       expect(await nameOf(valid)).toMatch(/^swt1\./)
-      await using byId = openClaude({ session_id: session, resume: '1' })
-      expect(await nameOf(byId)).toMatch(/^swt1\./)
+      for (const query of [{ session_id: session, resume: '1' }, { session_id: session }]) {
+        await using byId = openClaude(query)
+        expect(await nameOf(byId)).toMatch(/^swt1\./)
+        expect(byId.messages[0]).toMatchObject({ resumed: true })
+      }
     })
 
     test('is started by those who may run commands, and only watched by viewers', async () => {

@@ -1,4 +1,4 @@
-import { sandboxIdOfRun } from '@sandwire/internal-api'
+import { sandboxIdOf, sandboxIdOfRun } from '@sandwire/internal-api'
 import { SandwireError } from '@sandwire/protocol'
 import { isSessionToken } from '../auth/session-token.ts'
 import type { RunLimits, StreamOptions } from '../run/record.ts'
@@ -96,8 +96,10 @@ function readSession(
   select: ClaudeQuery['select'],
 ): Pick<ClaudeQuery, 'session' | 'alias'> {
   if (id === undefined) return {}
+  // That of a run, or of a session that the provider runs itself.
+  const isId = sandboxIdOfRun(id) !== undefined || sandboxIdOf(id) !== undefined
   // A new session gets a new id, so the id or token of another session is ignored.
-  if (isSessionToken(id) || sandboxIdOfRun(id) !== undefined) return select === 'new' ? {} : { session: id }
+  if (isSessionToken(id) || isId) return select === 'new' ? {} : { session: id }
   if (ALIAS.test(id)) return { alias: id }
   // A malformed name is reported like an unknown session; one that is not resumed gets a new id.
   return select === 'resume' ? { session: id } : {}
