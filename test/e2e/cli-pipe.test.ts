@@ -530,11 +530,14 @@ function readProc(pid: number, name: string): string {
   }
 }
 
-/** Sends a signal three times, and then on: the kernel merges signals that a busy process has not handled yet. */
+/**
+ * Sends a signal three times, and after a while again: the kernel merges signals that a busy process has not handled yet, and one
+ * more while it detaches ends it without a message.
+ */
 async function killUntilExit(child: Bun.Subprocess, signal: NodeJS.Signals): Promise<void> {
   for (let count = 0; count < 50 && child.exitCode === null; count++) {
     child.kill(signal)
-    await Promise.race([child.exited, Bun.sleep(100)])
+    await Promise.race([child.exited, Bun.sleep(count % 3 === 2 ? 2_000 : 100)])
   }
   await child.exited
 }

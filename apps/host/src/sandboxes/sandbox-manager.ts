@@ -101,6 +101,12 @@ function signal(state: AliveState, name: 'SIGTERM' | 'SIGKILL'): void {
   }
 }
 
+/** Waits until a supervisor answers or is gone. A killed one disappears within a moment; a slow one does not. */
+async function waitForAnswer(state: AliveState, controlSocket: string): Promise<void> {
+  if (!(await requestSupervisor(controlSocket, 'GET /status')))
+    await pollUntil(() => !isRunning(state), DYING_MS)
+}
+
 /** Manages sandboxes through supervisors, separate processes that outlive the host. */
 class SupervisedSandboxManager implements SandboxManager {
   readonly isolation: SandboxManager['isolation']
@@ -226,9 +232,7 @@ class SupervisedSandboxManager implements SandboxManager {
     await pollUntil(isSettled, this.#startMs)
     const state = readState(files.state)
     if (!isAlive(state) || state.state !== 'running') return undefined
-    // A killed supervisor disappears within a moment; a slow one does not.
-    if (!(await requestSupervisor(state.controlSocket, 'GET /status')))
-      await pollUntil(() => !isRunning(state), DYING_MS)
+    await waitForAnswer(state, state.controlSocket)
     const status = statusFrom(id, readState(files.state))
     return status.state === 'running' ? status : undefined
   }
@@ -276,10 +280,10 @@ class SupervisedSandboxManager implements SandboxManager {
   async #readStatus(id: string): Promise<SandboxStatus> {
     if (!this.#store.has(id)) return { id, state: 'absent' }
     const { state: file } = this.#store.filesOf(id)
-    const status = statusFrom(id, readState(file))
-    if (status.state !== 'running') return status
+    const state = readState(file)
+    if (!isAlive(state) || state.state !== 'running') return statusFrom(id, state)
     // The state may change while the supervisor answers.
-    await requestSupervisor(this.#store.controlSocketOf(id), 'GET /status')
+    await waitForAnswer(state, this.#store.controlSocketOf(id))
     return statusFrom(id, readState(file))
   }
 

@@ -36,6 +36,7 @@ describe('ROUTE_AUTHORITIES', () => {
       'GET /agents/:id/events',
       'GET /agents/:id/pack',
       'GET /agents/:id/result',
+      'GET /agents/change',
       'GET /metrics',
       'GET /sessions',
       'GET /sessions/:id',
