@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { FileEntry } from '../api/workspace.ts'
+import type { FileEntry, FolderListing } from '../api/workspace.ts'
 import { FileTree } from './file-tree.ts'
 import { linesOf } from './tree-lines.ts'
 
@@ -122,6 +122,46 @@ test('can load more of a folder that was reloaded meanwhile', async () => {
   await more
   await Promise.all(asked)
   expect(shown(tree)).toEqual(['a', 'b'])
+})
+
+/** A folder with one name on each of two pages, whose pages are answered by hand. */
+function heldTree(): { tree: FileTree; answer: (after: string | undefined, name: string) => void } {
+  const held = new Map<string | undefined, (listing: FolderListing) => void>()
+  const tree = new FileTree((_, after) => new Promise((resolve) => held.set(after, resolve)))
+  const answer = (after: string | undefined, name: string): void =>
+    held.get(after)?.({ entries: [entry(name)], truncated: after === undefined })
+  return { tree, answer }
+}
+
+test('keeps a page that was loaded while the folder was reloaded', async () => {
+  const { tree, answer } = heldTree()
+  const first = tree.load('.')
+  answer(undefined, 'a')
+  await first
+  const reload = tree.load('.')
+  const more = tree.loadMore('.')
+  answer('a', 'b')
+  await more
+  answer(undefined, 'a')
+  // The reload asks for the second page too.
+  await Bun.sleep(0)
+  answer('a', 'b')
+  await reload
+  expect(shown(tree)).toEqual(['a', 'b'])
+})
+
+test('drops a page that follows entries from before a reload', async () => {
+  const { tree, answer } = heldTree()
+  const first = tree.load('.')
+  answer(undefined, 'a')
+  await first
+  const reload = tree.load('.')
+  const more = tree.loadMore('.')
+  answer(undefined, 'a2')
+  await reload
+  answer('a', 'b')
+  await more
+  expect(shown(tree)).toEqual(['a2', '(Loading more…)'])
 })
 
 test('reports a page that cannot be loaded, and retries it', async () => {

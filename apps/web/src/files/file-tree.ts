@@ -79,24 +79,28 @@ export class FileTree {
     const known = this.#state.get().folders[path]
     // Keeps showing the known entries until the new ones are there.
     if (known?.kind !== 'ready') this.#set(path, { kind: 'loading' })
-    const wanted = known?.kind === 'ready' ? known.entries.length : 0
     let folder: Folder
     try {
-      folder = await this.#readAsFar(path, wanted)
+      folder = await this.#readAsFar(path)
     } catch (caught) {
       folder = { kind: 'failed', message: messageOf(caught) }
     }
     if (this.#readings.get(path) === reading) this.#set(path, folder)
   }
 
-  async #readAsFar(path: string, wanted: number): Promise<Folder> {
+  /** Reads a folder up to the number of entries known, which may grow meanwhile. */
+  async #readAsFar(path: string): Promise<Folder> {
+    const countKnown = (): number => {
+      const known = this.#state.get().folders[path]
+      return known?.kind === 'ready' ? known.entries.length : 0
+    }
     const entries: FileEntry[] = []
     let rest: FolderRest
     do {
       const page = await this.#read(path, entries.at(-1)?.name)
       for (const entry of page.entries) entries.push(entry)
       rest = folderRest(page, entries.length)
-    } while (rest.kind === 'more' && entries.length < wanted)
+    } while (rest.kind === 'more' && entries.length < countKnown())
     return { kind: 'ready', entries: sortEntries(entries), rest }
   }
 
@@ -106,7 +110,6 @@ export class FileTree {
     if (folder?.kind !== 'ready' || this.#growing.has(path)) return
     if (folder.rest.kind === 'none' || folder.rest.kind === 'tooMany') return
     const { after } = folder.rest
-    const reading = this.#readings.get(path)
     this.#growing.add(path)
     let grown: Folder
     try {
@@ -117,7 +120,7 @@ export class FileTree {
       grown = { ...folder, rest: { kind: 'failed', after, message: messageOf(caught) } }
     }
     this.#growing.delete(path)
-    if (this.#readings.get(path) === reading) this.#set(path, grown)
+    if (this.#state.get().folders[path] === folder) this.#set(path, grown)
     // The folder was reloaded meanwhile: notify, so that the view asks for the next page again.
     else this.#state.set({ ...this.#state.get() })
   }
