@@ -86,6 +86,8 @@ describe('roles', () => {
     })()
     two.handle.take()
     await eventually(() => one.handle.role === 'viewer', { what: 'the loss' })
+    // Input of a viewer is refused.
+    await eventually(() => two.handle.role === 'driver', { what: 'the lease' })
     await writing
     await two.send('END\n')
     await two.waitFor('END\n')
