@@ -273,7 +273,7 @@ describe.skipIf(problem !== undefined)('agents in the workbench', () => {
       const waiting = phone.page.locator('.waiting', { hasText: 'say first' })
       await waiting.getByRole('button', { name: 'Edit' }).click()
       await phone.page.getByLabel('Queued message', { exact: true }).fill('say one')
-      await phone.page.getByRole('button', { name: 'Save' }).click()
+      await phone.page.getByRole('button', { name: 'Save', exact: true }).click()
       await phone.page
         .locator('.waiting', { hasText: 'say third' })
         .getByRole('button', { name: 'Remove' })

@@ -37,14 +37,10 @@ export function WindowPanes({ viewId, sandbox, window, isFocused, act }: WindowP
   const { layout, panes } = window
   const box = useRef<HTMLDivElement>(null)
   const cells = panesIn(layout)
-  const activeId = panes.find(({ isActive }) => isActive)?.id ?? cells[0]?.pane ?? ''
+  const { activeId, select } = useActivePane(window, act)
   const controllerOf = (pane: string): TerminalController => {
     const { cols, rows } = cells.find((cell) => cell.pane === pane) ?? layout
     return terminals.ofPane(viewId, { sandbox, pane, size: { cols, rows } })
-  }
-  /** Not by focus, which the page also moves itself. */
-  const select = (pane: string): void => {
-    if (pane !== activeId) act({ type: 'select_pane', pane })
   }
   const active = controllerOf(activeId)
   const cell = useCell(active)
@@ -76,6 +72,7 @@ export function WindowPanes({ viewId, sandbox, window, isFocused, act }: WindowP
                 ? { inset: 0, visibility: 'hidden' }
                 : { left: left * width, top: top * height, width: cols * width, height: rows * height }
             }
+            // Not by focus, which the page also moves itself.
             onPointerDownCapture={() => select(pane)}
             onKeyDownCapture={() => select(pane)}
           >
@@ -94,6 +91,35 @@ export function WindowPanes({ viewId, sandbox, window, isFocused, act }: WindowP
       </div>
     </>
   )
+}
+
+/** How long a pane that was selected here counts as active, whatever tmux reports. */
+const SELECTED_MS = 1_000
+
+/**
+ * The active pane, and a way to select another. A selection counts at once: reports of tmux are late, and one about the selection
+ * before would move the keyboard to another pane while the user types.
+ */
+function useActivePane(
+  { layout, panes }: TmuxWindow,
+  act: (action: TmuxAction) => void,
+): { readonly activeId: string; readonly select: (pane: string) => void } {
+  const ids = panesIn(layout).map(({ pane }) => pane)
+  const reported = panes.find(({ isActive }) => isActive)?.id ?? ids[0] ?? ''
+  const [selected, setSelected] = useState<string>()
+  const activeId = selected !== undefined && ids.includes(selected) ? selected : reported
+  useEffect(() => {
+    const timer = setTimeout(() => setSelected(undefined), SELECTED_MS)
+    return () => clearTimeout(timer)
+  }, [selected])
+  // A new pane is active once it is there.
+  useEffect(() => setSelected(undefined), [ids.join()])
+  const select = (pane: string): void => {
+    if (pane === activeId) return
+    setSelected(pane)
+    act({ type: 'select_pane', pane })
+  }
+  return { activeId, select }
 }
 
 /** Frames for which the size has to stay the same: a first drawing, or another font, takes some. */
