@@ -20,7 +20,8 @@ export interface ControlEvents {
 
 /** A line of commands that waits for its replies. tmux runs them without anything in between. */
 interface Pending {
-  readonly count: number
+  /** What the last command of the line prints. Replies cannot be counted: a command within `if-shell` has one of its own. */
+  readonly mark: string
   readonly replies: (readonly Uint8Array[])[]
   readonly resolve: (replies: Replies) => void
   readonly reject: (error: Error) => void
@@ -40,6 +41,7 @@ export class ControlClient {
   readonly #pending: Pending[] = []
   #reason = ''
   #hasEnded = false
+  #lines = 0
 
   private constructor(start: (events: Parameters<StartProcess>[1]) => RunningProcess, events: ControlEvents) {
     this.#events = events
@@ -88,8 +90,11 @@ export class ControlClient {
       reject(new TmuxGoneError())
       return
     }
-    this.#pending.push({ count: commands.length, replies: [], resolve, reject })
-    this.#process.write(new TextEncoder().encode(`${commands.join(' ; ')}\n`))
+    this.#lines += 1
+    const mark = `end-of-line-${this.#lines}`
+    this.#pending.push({ mark, replies: [], resolve, reject })
+    const line = [...commands, `display-message -p ${mark}`].join(' ; ')
+    this.#process.write(new TextEncoder().encode(`${line}\n`))
   }
 
   close(): void {
@@ -125,8 +130,11 @@ export class ControlClient {
       pending.reject(new TmuxCommandError(lines.map((line) => new TextDecoder().decode(line)).join(' ')))
       return
     }
-    pending.replies.push(lines)
-    if (pending.replies.length < pending.count) return
+    const [first] = lines
+    if (lines.length !== 1 || first === undefined || new TextDecoder().decode(first) !== pending.mark) {
+      pending.replies.push(lines)
+      return
+    }
     this.#pending.shift()
     pending.resolve(pending.replies)
   }

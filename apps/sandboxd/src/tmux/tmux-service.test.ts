@@ -129,6 +129,17 @@ describeTmux('the tmux service', () => {
     expect(tmux('display-message', '-p', '#{window_id} #{window_width}').trim()).toBe('@1 91')
   })
 
+  test('knows which replies are those of a resize, while other actions wait', async () => {
+    const { service } = setUp()
+    const pane = await firstPane(service)
+    for (let cols = 90; cols < 93; cols += 1) {
+      const resize = service.act({ type: 'resize_window', window: '@0', cols, rows: 30 })
+      const split = service.act({ type: 'split', pane, direction: 'right' })
+      expect((await split).pane).toMatch(/^%\d+$/)
+      await resize
+    }
+  })
+
   test('reads every layout that tmux writes', async () => {
     const { service, tmux } = setUp()
     const first = await firstPane(service)
