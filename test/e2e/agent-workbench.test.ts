@@ -487,6 +487,8 @@ describe.skipIf(problem !== undefined)('agents in the workbench', () => {
         })
         return (await response.json()) as { readonly id: string }
       }
+      // Before the conversation has a sandbox, which the page could show instead of a terminal.
+      await using workbench = await fixture.openPage()
       const order = { repo: 'https://github.com/owner/one', permission: 'auto' }
       const { id } = await post('/api/conversations', order)
       await post(`/api/conversations/${id}/messages`, { text: 'write talked.txt' })
@@ -496,7 +498,6 @@ describe.skipIf(problem !== undefined)('agents in the workbench', () => {
         await workbench.page.getByRole('status').getByText('Ready').waitFor(WAIT)
         await workbench.button('Changes').click()
       }
-      await using workbench = await fixture.openPage()
       const { page } = workbench
       await show(workbench)
       await workbench.button('Publish…').click(WAIT)
