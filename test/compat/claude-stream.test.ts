@@ -243,7 +243,7 @@ describe.skipIf(claude.problem !== undefined).each([...MODES])('/ws/claude-strea
   for (const { title, steps, modes = ['sandbox', 'sprites'] } of CLAUDE_CONVERSATIONS)
     if (modes.includes(mode)) test(title, () => run(steps))
   if (mode !== 'sprites') return
-  test('says at once that nobody has signed in', async () => {
+  test('reports a missing login at once', async () => {
     await sprites?.sprites.write('/home/sprite/.auth/claude.env', 'DISABLE_AUTOUPDATER=1\n')
     await using client = new PtyClient(host, '/ws/claude-stream')
     expect(await eventually(() => client.close, { what: 'the end' })).toEqual({

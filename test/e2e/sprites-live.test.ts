@@ -129,7 +129,7 @@ describe.skipIf(problem !== undefined)(
         await eventually(() => client.messages.some(({ subtype }) => subtype === 'connected'), {
           what: 'it',
         })
-        // The program answers a change of a setting, unless it is not installed or nobody signed in.
+        // The program answers a change of a setting, unless it is not installed or has no login.
         client.send({ type: 'control', subtype: 'set_permission_mode', mode: 'plan' })
         const isAnswered = (): boolean => client.messages.some(({ type }) => type === 'control_response')
         await eventually(() => isAnswered() || client.close !== undefined, { what: 'an answer' })

@@ -320,7 +320,7 @@ describe('the messages of a session of Claude Code in a sprite', () => {
       ])
     })
 
-    test('say that nobody signed in, unless it has worked before', () => {
+    test('report a missing login, unless a turn has succeeded before', () => {
       const line = { ...said('1'), error: 'authentication_failed' }
       expect(seen(codecOf().output(out(line)))).toEqual([
         line,
@@ -532,7 +532,7 @@ describe.skipIf(problem !== undefined)(
       again.disconnect()
     })
 
-    test('are shared: one client answers, the others are told', async () => {
+    test('are shared: a request that one client answers is withdrawn from the others', async () => {
       const { client, session } = await begin()
       const other = await open(request({ session }))
       say(other, 'ask Edit')
@@ -662,7 +662,7 @@ describe.skipIf(problem !== undefined)(
     })
 
     test.each([
-      ['nobody signed in', 'env FAKE_LOGIN=none', undefined],
+      ['no login', 'env FAKE_LOGIN=none', undefined],
       ['the login is refused', '', 'unauthorized'],
     ])('say that %s, and end the program', async (_, prefix, message) => {
       await writeProfile(`${prefix} ${process.execPath} ${FAKE_CLAUDE}`)

@@ -124,22 +124,20 @@ test('can load more of a folder that was reloaded meanwhile', async () => {
   expect(shown(tree)).toEqual(['a', 'b'])
 })
 
-/** A folder with one name on each of two pages, whose pages are answered by hand. */
-function heldTree(): { tree: FileTree; answer: (after: string | undefined, name: string) => void } {
+/** A folder with one name on each of two pages. Its reload and its second page wait for `answer`. */
+async function reloadingTree() {
   const held = new Map<string | undefined, (listing: FolderListing) => void>()
   const tree = new FileTree((_, after) => new Promise((resolve) => held.set(after, resolve)))
   const answer = (after: string | undefined, name: string): void =>
     held.get(after)?.({ entries: [entry(name)], truncated: after === undefined })
-  return { tree, answer }
-}
-
-test('keeps a page that was loaded while the folder was reloaded', async () => {
-  const { tree, answer } = heldTree()
   const first = tree.load('.')
   answer(undefined, 'a')
   await first
-  const reload = tree.load('.')
-  const more = tree.loadMore('.')
+  return { tree, answer, reload: tree.load('.'), more: tree.loadMore('.') }
+}
+
+test('keeps a page that was loaded while the folder was reloaded', async () => {
+  const { tree, answer, reload, more } = await reloadingTree()
   answer('a', 'b')
   await more
   answer(undefined, 'a')
@@ -151,12 +149,7 @@ test('keeps a page that was loaded while the folder was reloaded', async () => {
 })
 
 test('drops a page that follows entries from before a reload', async () => {
-  const { tree, answer } = heldTree()
-  const first = tree.load('.')
-  answer(undefined, 'a')
-  await first
-  const reload = tree.load('.')
-  const more = tree.loadMore('.')
+  const { tree, answer, reload, more } = await reloadingTree()
   answer(undefined, 'a2')
   await reload
   answer('a', 'b')
