@@ -82,17 +82,27 @@ export function openScratch(context: TreeContext): Disposable & { readonly path:
   }
 }
 
+/** Git on the workspace with the git directory, index and new objects in a scratch folder. */
+export function privateGitIn(
+  { runTool, workspace }: TreeContext,
+  scratch: string,
+  alternates?: string,
+): PrivateGit {
+  return {
+    runTool,
+    workspace,
+    gitDir: path.join(scratch, 'git'),
+    index: path.join(scratch, 'index'),
+    objects: path.join(scratch, 'objects'),
+    ...(alternates === undefined ? {} : { alternates }),
+  }
+}
+
 /** Records the files of the workspace, before the agent starts. */
 export async function recordBase(context: TreeContext): Promise<BaseRecord> {
   using scratch = openScratch(context)
   const { runTool, workspace, folder } = context
-  const plan: PrivateGit = {
-    runTool,
-    workspace,
-    gitDir: path.join(scratch.path, 'git'),
-    index: path.join(scratch.path, 'index'),
-    objects: path.join(scratch.path, 'objects'),
-  }
+  const plan = privateGitIn(context, scratch.path)
   const repository = await readRepository(context)
   const listed = await listFiles(runTool, workspace)
   const submodules = repository.submodules

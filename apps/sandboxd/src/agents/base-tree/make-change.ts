@@ -6,11 +6,12 @@ import {
   copyIndex,
   hashOf,
   openScratch,
+  privateGitIn,
   readRepository,
   type TreeContext,
 } from './base-tree.ts'
 import { compareWorkspace, type DiffFiles } from './make-diff.ts'
-import { git, type PrivateGit } from './private-git.ts'
+import { git } from './private-git.ts'
 
 const REMOTE = 'origin'
 /** Branches of the remote, newest first, of which one must have a commit of `HEAD`. */
@@ -32,7 +33,7 @@ export async function makeChange(
   context: TreeContext,
   { ref, ...files }: ChangeOptions,
 ): Promise<WorkspaceChange> {
-  const { runTool, workspace, asUser } = context
+  const { asUser } = context
   const { commit, submodules } = await readRepository(context)
   if (commit === null) throw cannot('the workspace has no git repository with a commit')
   const remote = await askText(context, ['config', '--get', `remote.${REMOTE}.url`])
@@ -43,18 +44,10 @@ export async function makeChange(
   if (!SHA1.test(parent) || tree === null)
     throw cannot(`no commit of the repository in the workspace is on a branch of "${REMOTE}"`)
   using scratch = openScratch(context)
-  const index = path.join(scratch.path, 'index')
   const baseIndex = path.join(scratch.path, 'base-index')
-  const plan: PrivateGit = {
-    runTool,
-    workspace,
-    gitDir: path.join(scratch.path, 'git'),
-    index,
-    objects: path.join(scratch.path, 'objects'),
-    alternates,
-  }
+  const plan = privateGitIn(context, scratch.path, alternates)
   await git({ ...plan, index: baseIndex }, ['read-tree', tree])
-  asUser(() => copyIndex(baseIndex, index))
+  asUser(() => copyIndex(baseIndex, plan.index))
   // Code 1: some files differ.
   await git(plan, ['update-index', '-q', '--refresh'], { allowed: [0, 1] })
   const base = {

@@ -9,6 +9,7 @@ import {
   copyIndex,
   findIgnored,
   openScratch,
+  privateGitIn,
   submoduleState,
   type TreeContext,
   within,
@@ -43,18 +44,10 @@ export interface DiffFiles {
 /** Compares the workspace with the base, and writes the patch to a file. Called when no process of the run is left. */
 export async function makeDiff(context: TreeContext, base: BaseRecord, files: DiffFiles): Promise<DiffFacts> {
   using scratch = openScratch(context)
-  const { runTool, workspace, folder, asUser } = context
-  const index = path.join(scratch.path, 'index')
+  const { folder, asUser } = context
   const baseIndex = path.join(baseFolder(folder), 'index')
-  asUser(() => copyIndex(baseIndex, index))
-  const plan: PrivateGit = {
-    runTool,
-    workspace,
-    gitDir: path.join(scratch.path, 'git'),
-    index,
-    objects: path.join(scratch.path, 'objects'),
-    alternates: path.join(baseFolder(folder), 'objects'),
-  }
+  const plan = privateGitIn(context, scratch.path, path.join(baseFolder(folder), 'objects'))
+  asUser(() => copyIndex(baseIndex, plan.index))
   return await compareWorkspace({ context, plan, base, baseIndex, scratch: scratch.path, ...files })
 }
 
